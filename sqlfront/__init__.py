@@ -131,9 +131,9 @@ _MODULES: Final = {name: module for module, names in _LATE.items() for name in n
 
 
 def __getattr__(name: str) -> object:
-    """Return the object of the late name ``name``, such as ``Cursor``, or the package ``aio``. The first
-    access imports the module that defines the name, and makes the object an attribute of this package.
-    Raises AttributeError for other names."""
+    """Return the object ``name``, such as ``Cursor``, that is imported only when it is first needed, or the
+    package ``aio``. The first access imports the module that defines the object, and makes the object an
+    attribute of this package. Raises AttributeError for any other name."""
     if name in _PACKAGES:
         return import_module(f"{__name__}.{name}")
     module = _MODULES.get(name)

@@ -69,14 +69,13 @@ def connect(
 ) -> "connection.Connection":
     """Open a new session, and return a connection to the session. ``url``: a URL
     (:mod:`sqlfront.configuration.urls`), the name of a connection in ``sqlfront.toml``, or a
-    :class:`~sqlfront.config.Config`; None with a ``credentials`` file = the cluster of that file. The
-    session's tables live as long as the session or, in a cluster, as long as the cluster. ``spark``: see
-    :func:`attach`. The other keywords are the fields of :class:`~sqlfront.config.Config`, which explains the
-    fields; None leaves a field as it is.
+    :class:`~sqlfront.config.Config`. If it is None and ``credentials`` is the path of a credentials file, the
+    session uses the cluster of that file. The session's tables live as long as the session or, in a cluster,
+    as long as the cluster. ``spark``: see :func:`attach`. All other keywords are fields of
+    :class:`~sqlfront.config.Config`, where they are explained; None = not given.
 
-    A setting counts from the first source that gives the setting: keywords and ``config``, ``url``,
-    variables ``SQLFRONT_*`` of the environment (:mod:`sqlfront.configuration.connecting`),
-    ``sqlfront.toml``.
+    If several sources give a setting, the first of these counts: keywords and ``config``, ``url``, variables
+    ``SQLFRONT_*`` of the environment (:mod:`sqlfront.configuration.connecting`), ``sqlfront.toml``.
 
     Raises ProgrammingError for settings that are malformed, unknown or don't fit together, and
     OperationalError if the session can't be opened.
@@ -128,8 +127,8 @@ def connect(
 
 
 def open_session(url: str | None, given: Mapping[str, object], config: Config | None) -> Session:
-    """Open the session of a URL or name, with the arguments ``given`` by the names of :func:`connect`'s
-    keywords. Errors: see :func:`connect`."""
+    """Open a session. ``url``: a URL or the name of a connection; ``given``: the arguments of :func:`connect`
+    that aren't None, by their names. Raises the errors of :func:`connect`."""
     spark = cast("SparkSource | None", given.get("spark"))
     if url is not None or given.keys() & _ADDRESSES or (config is None and _environment_speaks()):
         resolved = connecting.resolve(url, given, config)
@@ -141,25 +140,26 @@ def open_session(url: str | None, given: Mapping[str, object], config: Config | 
 
 
 def _environment_speaks() -> bool:
-    """Whether the environment may give settings; a look at the names, which loads nothing."""
+    """Return whether the environment has a variable ``SQLFRONT_*``. The check imports no module."""
     return any(name.startswith("SQLFRONT_") for name in os.environ)
 
 
 def attach(
     spark: "SparkSource | attached.AttachedSession", config: Config | None = None
 ) -> "attached.AttachedSession":
-    """A session beside a Spark session, classic or Connect; :func:`sql` uses the new session from now on. The
-    session sees Spark's tables and views, and passes statements that it can't run to Spark. The answers are
-    ``spark.sql``'s.
+    """Make a session beside a Spark session, classic or Connect, and let :func:`sql` use the new session from
+    now on. The session sees Spark's tables and views, and passes statements that it can't run to Spark. The
+    answers are those of ``spark.sql``.
 
-    ``spark`` may also say how to start a Spark session: a ``SparkSession.Builder``, a master (``"local[4]"``)
-    or a server of Spark Connect (``"sc://host"``). The Spark session then starts in the background when a
-    statement first needs Spark; until then no part of PySpark is loaded. A Spark session started here has the
-    time zone of ``config`` unless the builder sets another, and stops when the sqlfront session is closed.
+    ``spark`` is a Spark session, or says how to start one: a ``SparkSession.Builder``, a master
+    (``"local[4]"``) or a server of Spark Connect (``"sc://host"``). The Spark session then starts in the
+    background when a statement first needs Spark; until then no part of PySpark is loaded. A Spark session
+    started here has the time zone of ``config`` unless the builder sets another, and stops when the sqlfront
+    session is closed.
 
-    A session that this function has returned stays itself as long as it is open, so that a notebook may run
-    ``spark = sqlfront.attach(spark)`` again; with another ``config`` a session opens beside the same Spark
-    session.
+    If ``spark`` is an open session that this function has returned, the session itself is returned, so that a
+    notebook may run ``spark = sqlfront.attach(spark)`` again. With another ``config``, a second session is
+    made beside the same Spark session.
     """
     if isinstance(spark, attached.AttachedSession) and not spark.closed and config in (None, spark.config):
         session = spark
@@ -179,10 +179,10 @@ def _launcher(name: str) -> Launcher:
 
 
 def sql(text: str, args: Parameters | None = None, **frames: object) -> "Result | Frame":
-    """Run one statement in the process's default session, as ``spark.sql`` does: ``:name`` and ``?`` take
-    ``args`` (values without a parameter are ignored), and ``{name}`` in the text stands for the Arrow data
-    given as keyword ``name``. Returns a :class:`~sqlfront.spark.frame.Frame` after :func:`attach`, else a
-    Result.
+    """Run one statement in the process's default session, as ``spark.sql`` does. ``args`` are the values of
+    the parameters ``:name`` or ``?`` (values without a parameter are ignored); ``{name}`` in the text stands
+    for the Arrow data that is passed as the keyword ``name``. Returns a :class:`~sqlfront.spark.frame.Frame`
+    after :func:`attach`, else a Result.
 
     >>> sql("select :x + 1 as y", {"x": 1}).collect()
     [Row(y=2)]
@@ -191,9 +191,9 @@ def sql(text: str, args: Parameters | None = None, **frames: object) -> "Result 
 
 
 def default_session() -> Session:
-    """The session behind :func:`sql`: the session that :func:`attach` made last. A new session is made if
-    there is none, or if the last one is closed; variables ``SQLFRONT_*`` of the environment configure it as
-    they configure :func:`connect`."""
+    """Return the session in which :func:`sql` runs statements: the session that :func:`attach` returned last.
+    If there is none, or if it is closed, a new session is made, with settings from the variables
+    ``SQLFRONT_*`` of the environment as for :func:`connect`."""
     with _lock:
         if not _default or _default[0].closed:
             _default[:] = [open_session(None, {}, None)]
@@ -202,7 +202,8 @@ def default_session() -> Session:
 
 @contextmanager
 def as_default(session: Session) -> Iterator[None]:
-    """Let :func:`sql` use the session until the end of the ``with`` block."""
+    """Let :func:`sql` use ``session`` within the ``with`` block; after it, :func:`sql` uses the session from
+    before."""
     with _lock:
         before, _default[:] = list(_default), [session]
     try:

@@ -163,18 +163,19 @@ class Session(ClosingContext):
 
     @property
     def settings(self) -> Settings:
-        """The settings for evaluation, as SET left them."""
+        """The settings with which expressions are evaluated, such as the time zone, as SET left them."""
         return self.options.settings
 
     @property
     def parameter_zone(self) -> str | None:
-        """The time zone of naive datetimes as parameters; None: this machine's time zone."""
+        """The time zone in which datetimes without a zone are taken when they are parameters; None means this
+        machine's time zone."""
         return self.options.settings.time_zone
 
     @property
     def closed(self) -> bool:
-        """Whether :meth:`close` was called, or the session was opened by the parent of this forked
-        process."""
+        """Whether the session takes no more statements: :meth:`close` or :meth:`leave` was called. In a
+        forked process, the sessions of the parent process are closed."""
         return bool(self._closed)
 
     @property
@@ -183,7 +184,7 @@ class Session(ClosingContext):
         return None if self.context.observer is None else self.context.observer.metrics_address
 
     def check_open(self) -> None:
-        """Raise InterfaceError if the session is closed."""
+        """Raise InterfaceError if the session is closed, see :attr:`closed`."""
         if self._closed:
             raise InterfaceError(self._closed)
 
@@ -200,7 +201,7 @@ class Session(ClosingContext):
         frames: Mapping[str, object],
         query: QueryRun | None = None,
     ) -> Result:
-        """Run one statement in which ``{name}`` stands for ``frames[name]`` (see
+        """Run one statement in which ``{name}`` stands for the frame ``frames[name]`` (see
         :func:`sqlfront.frames.replace_frames`), and return the statement's result. The frames are temporary
         views until the method returns. ``query``: see :meth:`execute`."""
         if not frames:
@@ -229,7 +230,8 @@ class Session(ClosingContext):
     ) -> Result:
         """Run one statement, and return its result. ``parameters``: a sequence of values for ``?``, or a
         mapping for ``:name``. ``timeout`` in seconds overrides the session's timeout. ``query``: the
-        statement's run from :meth:`begin`, whose text operators see; None = a new run.
+        statement's run from :meth:`begin`, None = a new run; logs and ``sys.queries`` show the text of the
+        run.
 
         Raises the errors of PEP 249; an error with a position in the text ends with the line and a caret. A
         failed statement leaves tables and session unchanged; with SQLSTATE 08007 (no answer about a change of
@@ -251,8 +253,8 @@ class Session(ClosingContext):
         query: QueryRun | None,
         observation: "Observation | None" = None,
     ) -> Result:
-        """Run one statement as :meth:`execute` does, for the statement's ``observation`` (None = nobody
-        observes the statement)."""
+        """Run one statement as :meth:`execute` does. ``observation`` collects metrics and traces of the
+        statement; None = nobody observes the statement."""
         text, context = well_formed(text), self.context
         try:
             if context.bases:
@@ -269,12 +271,13 @@ class Session(ClosingContext):
 
     def arguments(self, parameters: Parameters | Arguments | None) -> Arguments:
         """Return ``parameters`` with their types, in the form that the planner takes. Naive datetimes are in
-        the time zone :attr:`parameter_zone`."""
+        the time zone :attr:`parameter_zone`. Raises Error for a value that has no SQL type."""
         return NO_ARGUMENTS if parameters is None else Arguments.of(parameters, self.parameter_zone)
 
     def locate(self, error: Error, text: str) -> Error:
-        """Give the error its place in the statement's text, and the hint that Spark would run the statement;
-        return the error."""
+        """Add to ``error`` the line and the caret that show its position in ``text`` and, to a
+        NotSupportedError of a session without Spark, the hint that Spark would run the statement. Return the
+        same error."""
         error.locate(text)
         if self.spark is None and error.hint is None and isinstance(error, NotSupportedError):
             error.hint = _spark_hint(error, text)
@@ -293,9 +296,10 @@ class Session(ClosingContext):
         required_partitions: Collection[int] | None = None,
         timeout: float | None = None,
     ) -> Result:
-        """Plan a pipeline (:mod:`sqlfront.pipeline`) and run it as a light job, on all members or on the
-        members that own the partitions ``required_partitions``. ``arguments`` are for the pipeline's
-        ``OwnerOf`` keys. ``timeout`` in seconds overrides the session's timeout.
+        """Plan a pipeline (:mod:`sqlfront.pipeline`), run it as a light job, and return its result. The job
+        runs on the members that own the partitions ``required_partitions``; None = on all members.
+        ``arguments`` are the values of the pipeline's ``OwnerOf`` keys. ``timeout`` in seconds overrides the
+        session's timeout.
 
         The result reads the rows that the pipeline collects; a pipeline that collects nothing has ended on
         return. Errors in user code are DataErrors, or OperationalErrors for errors of the environment; the
@@ -324,14 +328,16 @@ class Session(ClosingContext):
         samplingRatio: float | None = None,  # noqa: N803 - PySpark's names
         verifySchema: bool = True,  # noqa: N803
     ) -> "Result | Frame":
-        """The rows of Python values, or of a frame of pandas, polars or pyarrow, as a result: as
-        ``spark.createDataFrame`` makes a frame of them. ``data``: tuples, dicts, Rows or named tuples, or a
-        frame. ``schema``: names, a text such as ``"a INT, b STRING"``, or a StructType; None: the types
-        follow from the values, as in PySpark. A datetime without a zone is in the session's.
-        ``samplingRatio`` has no effect, as for PySpark's lists.
+        """Return a result whose rows are the Python values or the frame ``data``, as
+        ``spark.createDataFrame`` makes a DataFrame of them. ``data``: a list of tuples, dicts, Rows or named
+        tuples, or a frame of pandas, polars or pyarrow. ``schema``: names, a text such as
+        ``"a INT, b STRING"``, or a StructType; None: the types follow from the values, as in PySpark. A
+        datetime without a zone is in the session's time zone. ``samplingRatio`` has no effect, as for
+        PySpark's lists.
 
-        Raises ProgrammingError for other forms, DataError for values that don't fit the schema, and
-        NotSupportedError for ``verifySchema=False``, with which such values would be nulls.
+        Raises ProgrammingError for data or a schema of another form, DataError for values that don't fit the
+        schema, and NotSupportedError for ``verifySchema=False``, with which Spark makes nulls of values that
+        don't fit.
 
         >>> import sqlfront
         >>> rows = sqlfront.Session().createDataFrame([(1, "x"), (2, None)], ["k", "v"])
@@ -360,9 +366,10 @@ class Session(ClosingContext):
         name: str | None = None,
         options: Mapping[str, str | float] | None = None,
     ) -> "DurableJob":
-        """Begin a durable job that runs a query, CREATE TABLE ... AS, or an INSERT; the job goes on when the
-        session is gone. ``args``: the values of the query's parameters. ``name``: the job's name, None = a
-        new one. ``options``: those of CREATE JOB. Raises the errors of CREATE JOB.
+        """Begin a durable job that runs a query, CREATE TABLE ... AS, or an INSERT, and return the job; it
+        goes on when the session is gone. ``args``: the values of the query's parameters. ``name``: the job's
+        name, None = a generated name. ``options``: the options of CREATE JOB. Raises the errors of CREATE
+        JOB.
 
         >>> import tempfile, sqlfront
         >>> with sqlfront.connect(job_store=tempfile.mkdtemp()) as connection:
@@ -386,8 +393,8 @@ class Session(ClosingContext):
         self._finalizer()
 
     def leave(self) -> None:
-        """Close this copy of the session in a forked process; the session's jobs, threads and files belong to
-        the parent process and stay."""
+        """Mark this copy of the session as closed, in a process that was forked from the session's process.
+        The session's jobs, threads and files belong to the parent process and go on there."""
         self._closed = f"{inherited('the session')}; open one here"
 
 
@@ -396,9 +403,9 @@ for _name, _instead in SESSION_NAMES.items():
 
 
 class PreparedStatement:
-    """A statement that holds its plan, so that an execution does not look at the text. The statement holds
-    the plan as long as the plan is current, even if the session's plan cache drops it. ``?`` takes a
-    sequence, ``:name`` a mapping.
+    """A statement that is planned once and run often: later executions neither parse nor plan its text. The
+    statement keeps its plan as long as the plan is current, even if the session's plan cache drops the plan.
+    ``?`` takes a sequence of values, ``:name`` a mapping.
 
     Made by :meth:`sqlfront.Connection.prepare`; threads may share a prepared statement.
 
@@ -423,8 +430,8 @@ class PreparedStatement:
         timeout: float | None = None,
         query: QueryRun | None = None,
     ) -> Result:
-        """Run the statement. ``timeout``, ``query`` and errors: see
-        :meth:`sqlfront.session.Session.execute`."""
+        """Run the statement with the values ``parameters``, and return its result. ``timeout``, ``query`` and
+        errors: see :meth:`sqlfront.session.Session.execute`."""
         session = self._session
         observer = session.context.observer
         if observer is None or session.closed:
@@ -439,7 +446,9 @@ class PreparedStatement:
         query: QueryRun | None,
         observation: "Observation | None" = None,
     ) -> Result:
-        """Run the statement as :meth:`execute` does, for its ``observation`` (None = nobody observes it)."""
+        """Run the statement as :meth:`execute` does: by the plan that the statement holds if the plan is
+        current, else by the text. ``observation`` collects metrics and traces; None = nobody observes the
+        statement."""
         session, held = self._session, self._held
         context, spark = session.context, session.spark
         settled = spark is None or spark.is_settled
@@ -469,8 +478,9 @@ class PreparedStatement:
     def held_plan(
         self, arguments: Arguments, accept: "Callable[[CachedPlan[Plan]], bool]"
     ) -> "tuple[CachedPlan[Plan], tuple[object, ...]] | None":
-        """Return the plan that the statement holds, and the values of the text's literals that are
-        parameters; None if the statement holds no current plan for these arguments that ``accept`` takes."""
+        """Return the plan that the statement holds, with the values of the literals in its text that became
+        parameters of the plan. None if the statement holds no plan, if the plan is not current or was made
+        for other types or settings, or if ``accept`` returns False for the plan."""
         held, context = self._held, self._session.context
         if held is None:
             return None
@@ -487,7 +497,8 @@ class PreparedStatement:
         query: QueryRun | None,
         observation: "Observation | None",
     ) -> Result:
-        """Run the statement by its text, and hold the plan that was made or found."""
+        """Parse, plan and run the statement's text, and hold the plan for later executions. A statement that
+        Spark ran has no plan to hold."""
         session, context = self._session, self._session.context
         session.check_open()
         result = session._execute(self.text, parameters, timeout, query, observation)
@@ -502,7 +513,8 @@ class PreparedStatement:
         return result
 
     def sweep(self, catalog: Catalog) -> None:
-        """See :meth:`~sqlfront_planner.plan_cache.PlanHolder.sweep`."""
+        """Release the plan that the statement holds if the tables in ``catalog`` have changed since it was
+        planned."""
         held = self._held
         if held is not None and not held[0].is_current(catalog):
             self._held = None
@@ -536,15 +548,16 @@ def _spark_hint(error: NotSupportedError, text: str) -> str | None:
 
 
 def _has_members(config: Config) -> bool:
-    """Whether the configuration asks for members beside the session."""
+    """Return whether the configuration asks for a cluster: more than one member, a cluster's address, or a
+    launcher that starts processes."""
     return (config.members or 1) > 1 or config.cluster is not None or config.launcher is not Launcher.EMBEDDED
 
 
 def _open_cluster(
     config: Config, start: "spark_start.SparkStart | None", files: FileAccess
 ) -> "Cluster | None":
-    """Start or join the members that the configuration asks for, and return them. If the members live on
-    Spark's executors, the Spark session is started first."""
+    """Start or join the members that the configuration asks for, and return them as a cluster; None if it
+    asks for none. If the members live on Spark's executors, the Spark session is started first."""
     if start is None or config.launcher is not Launcher.SPARK:
         return opening.open_cluster(config, None, files)
     spark = start.wait("members live on Spark's executors").link.spark
@@ -569,22 +582,25 @@ def _free(
 
 
 class _WithContext:
-    """The parts of a session that need its context, which comes after them: the tables of
-    ``information_schema``, loaded at first use, and the rows of durable jobs."""
+    """Functions that other parts of a session call, and that need the session's context. The context is made
+    after those parts, so that ``context`` is set later. The methods give the tables of ``information_schema``
+    and the targets and rows of durable jobs."""
 
     def __init__(self) -> None:
         self.context: weakref.ref[Context] | None = None
         self._tables: information_schema.InformationSchema | None = None
 
     def table(self, name: str) -> "tables.Table":
-        """See :meth:`sqlfront.information_schema.service.InformationSchema.table`."""
+        """Return the table ``information_schema.name`` with its current rows. Raises TABLE_OR_VIEW_NOT_FOUND
+        if there is no such table."""
         if self._tables is None:
             assert self.context is not None
             self._tables = information_schema.InformationSchema(self.context)
         return self._tables.table(name)
 
     def target(self, submitted: "JobSubmitted") -> "JobTarget | None":
-        """See :func:`sqlfront.commands.jobs.target_of`."""
+        """Return the object that puts the rows of a durable job into the job's target table or directory;
+        None for a query, whose rows stay in the job's files."""
         return job_commands.target_of(self._opened(), submitted)
 
     def _opened(self) -> Context:
@@ -594,7 +610,8 @@ class _WithContext:
         return context
 
     def read(self, plan: "LogicalPlan") -> Result:
-        """Run a plan as a light job. Raises InterfaceError if the session is gone."""
+        """Run a logical plan as a light job, and return its result. Raises InterfaceError if the session is
+        gone."""
         context = self._opened()
         return light.run_plan(context, planning.plan_logical(plan, context.settings, context.target))
 
@@ -609,8 +626,9 @@ def _path_table(
     format_name: str,
     path: str,
 ) -> "tables.Table | None":
-    """The table of ``format.`path```, ``sys.name`` or ``information_schema.name``; None if no connector has
-    the format."""
+    """Return the table that ``format_name.path`` names in a query: a file for ``parquet.`path```, a system
+    table for ``sys``, the rows of a durable job for ``job``, a table of ``information_schema``. None if no
+    connector reads the format. ``runner`` to ``parts`` are parts of the session that the tables need."""
     if format_name == "sys":
         return system_tables.system_table(path, system_tables.SystemState(runner, plans, jobs))
     if format_name == "job" and jobs is not None:

@@ -1,10 +1,11 @@
-"""System tables ``sys.members``, ``sys.light_jobs``, ``sys.partitions``, ``sys.plans`` and ``sys.queries``:
-state and activity of a session's cluster, the session's cached plans, and statements
+"""The system tables ``sys.members``, ``sys.light_jobs``, ``sys.partitions``, ``sys.plans`` and
+``sys.queries`` show the state and activity of a session's cluster, the session's cached plans, and statements
 (:mod:`sqlfront.observability.history`). ``sys.jobs``, ``sys.job_stages``, ``sys.job_tasks`` and
-``sys.job_events`` have the durable jobs (:mod:`sqlfront.jobs.listing`).
+``sys.job_events`` show the durable jobs (:mod:`sqlfront.jobs.listing`).
 
 Each statement that names a system table reads a fresh snapshot, taken when the statement is planned; so
-``sys.light_jobs`` doesn't show the query that reads it. A session without members is a cluster of one member.
+``sys.light_jobs`` doesn't show the query that reads it. A session without members is a cluster of one
+member.
 """
 
 from collections import Counter
@@ -76,8 +77,8 @@ Row = tuple[object, ...]
 
 
 class SystemState(msgspec.Struct, frozen=True):
-    """The state of a session that system tables show: the ``runner`` of its queries, its cached ``plans``,
-    and its durable ``jobs``, None = the session has no store for them."""
+    """The state of a session that system tables show: the ``runner`` of its queries (engine or member), its
+    cached ``plans``, and its durable ``jobs``; None = the session has no job store."""
 
     runner: Engine | Member
     plans: PlanCache[Plan]
@@ -85,8 +86,8 @@ class SystemState(msgspec.Struct, frozen=True):
 
 
 def system_table(name: str, state: SystemState) -> ArrowTable:
-    """The table ``sys.name`` with its current rows, for a session in this state. Raises ProgrammingError
-    (TABLE_OR_VIEW_NOT_FOUND) if no system table has the name."""
+    """Return the table ``sys.name`` with its current rows, for a session in this state. Raises
+    ProgrammingError (TABLE_OR_VIEW_NOT_FOUND) if no system table has the name."""
     found = SYSTEM_TABLES.get(name.lower())
     if found is None:
         raise unknown_table(SYSTEM, name, SYSTEM_TABLES)
@@ -95,7 +96,8 @@ def system_table(name: str, state: SystemState) -> ArrowTable:
 
 
 def unknown_table(schema: str, name: str, known: Iterable[str]) -> Error:
-    """The error for a name of no table in a schema of system tables, whose tables are ``known``."""
+    """Return the error for a name that no table of ``schema`` has, as in ``sys``; it lists the tables
+    ``known``."""
     tables = ", ".join(quoted((schema, each)) for each in known)
     return spark_error(
         "TABLE_OR_VIEW_NOT_FOUND",
@@ -104,8 +106,8 @@ def unknown_table(schema: str, name: str, known: Iterable[str]) -> Error:
 
 
 def listing(runner: Engine | Member) -> JobListing:
-    """The running queries of all members, oldest first, and the names of the members that don't answer.
-    Raises OperationalError if the session was closed meanwhile."""
+    """Return the running queries of all members, oldest first, and the names of the members that don't
+    answer. Raises OperationalError if the session is closed while members are asked."""
     if isinstance(runner, Member):
         return wait_for_jobs(runner.list_jobs)
     return JobListing(tuple(sorted(runner.jobs(), key=lambda job: job.started)))
@@ -115,7 +117,7 @@ def listing(runner: Engine | Member) -> JobListing:
 
 
 def _members(state: SystemState) -> list[Row]:
-    """The rows of ``sys.members``, in the order in which the members joined."""
+    """Return the rows of ``sys.members``, in the order in which the members joined."""
     runner = state.runner
     here = runner.name if isinstance(runner, Member) else EMBEDDED
     members = _member_list(runner)
@@ -131,8 +133,8 @@ def _member_list(runner: Engine | Member) -> MemberList:
 
 
 def _light_jobs(state: SystemState) -> list[Row]:
-    """The rows of ``sys.light_jobs``, oldest first; then a row of nulls for each member that doesn't list its
-    jobs."""
+    """Return the rows of ``sys.light_jobs``, oldest first; then, for each member that doesn't answer, a row
+    with its name and otherwise nulls."""
     found = listing(state.runner)
     rows: list[Row] = [
         (
@@ -154,8 +156,8 @@ def _partitions(state: SystemState) -> list[Row]:
 
 
 def _plans(state: SystemState) -> list[Row]:
-    """The rows of ``sys.plans``, least recently used first. ``text`` is the text of the first query with the
-    plan, ``hits`` the number of later uses."""
+    """Return the rows of ``sys.plans``, least recently used first. ``text`` is the text of the first query
+    with the plan, ``hits`` the number of later uses."""
     return [
         (
             each.text,
@@ -170,12 +172,13 @@ def _plans(state: SystemState) -> list[Row]:
 
 
 def _queries(state: SystemState) -> list[Row]:
-    """The rows of ``sys.queries``, oldest first."""
+    """Return the rows of ``sys.queries``, oldest first."""
     return history.rows(state.runner, listing(state.runner).jobs)
 
 
 def _of_jobs(rows: "Callable[[JobService], list[Row]]") -> "Callable[[SystemState], list[Row]]":
-    """The rows of a table of durable jobs; none without a store."""
+    """Return the function that makes a system table's rows from the session's durable jobs by ``rows``; it
+    returns no rows for a session without a job store."""
     return lambda state: [] if state.jobs is None else rows(state.jobs)
 
 

@@ -23,10 +23,10 @@ _CHANGED: Final = "40001"
 
 
 def walk(request: StatementRequest, context: "Context", replan: Replan | None = None) -> Result:
-    """Run a statement, and return its result. A way that doesn't serve is followed by another way, decided
-    for its Replan. A statement that only reads is planned anew, a few times, if the cluster's members have
-    changed since it was planned. ``replan``: the outcome of an attempt before this call, None = there was
-    none. Raises the statement's error."""
+    """Run a statement, and return its result. If a way returns a Replan, another way is chosen, until one
+    returns a result. If the cluster's members have changed since a statement that only reads was planned, the
+    statement is planned again, a few times. ``replan``: the outcome of an attempt before this call, None =
+    there was none. Raises the statement's error."""
     left = _ATTEMPTS
     while True:
         try:
@@ -68,14 +68,15 @@ def _attempt(request: StatementRequest, context: "Context", replan: Replan | Non
 
 
 def _has_changed(context: "Context", error: Error, request: StatementRequest) -> bool:
-    """Whether a statement that only reads failed since members know another state of the cluster than the
-    statement's plan."""
+    """Return whether a statement that only reads failed because the cluster has changed since the statement
+    was planned."""
     return context.cluster is not None and error.sqlstate == _CHANGED and only_reads(request.text)
 
 
 def _otherwise(request: StatementRequest, context: "Context", error: Error) -> Result | None:
-    """Spark's result of a query that failed here with ``error`` after its first rows had arrived; None if the
-    query isn't for Spark."""
+    """Return Spark's result of a query whose job failed in sqlfront with ``error`` before any row was
+    delivered to the caller; None if the query isn't for Spark. Raises Spark's error if the query fails there,
+    too."""
     assert context.spark is not None
     try:
         replan = context.spark.replan_after(error, request)

@@ -4,6 +4,7 @@
 immutable snapshots, a snapshot makes a source processor for a scan, and a writable table takes all rows of an
 insert or none. The planner knows only that contract. ``registry`` finds a connector by the name after USING.
 
-Reading order: ``base``; ``memory`` (partitioned tables in this process), ``files`` (Parquet, CSV and JSON in
-Hive directories), ``arrow`` (Arrow data as named tables); ``forms`` (foreign Arrow types into Spark's).
+Reading order: ``base``; ``memory`` (partitioned tables in the memory of the members), ``files`` (Parquet,
+ORC, CSV, JSON and text in Hive directories), ``arrow`` (Arrow data as named tables); ``forms`` (the
+conversion of Arrow types that Spark doesn't have into types of Spark).
 """

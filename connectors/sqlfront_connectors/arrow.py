@@ -1,6 +1,7 @@
 """Arrow data as named tables: ``pa.Table``, record batches, readers, pyarrow datasets, polars LazyFrames, and
-any object with ``__arrow_c_stream__`` or ``__arrow_c_array__`` (pandas, polars, DuckDB relations). The table
-refers to the data where its types are the engine's, and converts the data once otherwise."""
+any object with ``__arrow_c_stream__`` or ``__arrow_c_array__`` (pandas, polars, DuckDB relations). A column
+is used without a copy if its Arrow type is one that the engine computes with; otherwise it is converted once,
+when the table is made."""
 
 import itertools
 from collections.abc import Iterable
@@ -71,7 +72,8 @@ def _is_lazy_frame(value: object) -> TypeGuard[LazyFrame]:
 
 
 def _read(source: ArrowSource) -> pa.Table:
-    """Read all rows of a source. Since the source's own code runs, any exception may be raised."""
+    """Return all rows of a source as one Arrow table. May raise any exception, because the source's code is
+    foreign to sqlfront."""
     if isinstance(source, pa.Table):
         return source
     if isinstance(source, ArrowStream):
@@ -109,8 +111,8 @@ class ArrowSnapshot:
         return ()
 
     def scan(self, request: ScanRequest) -> ScanPlan:
-        """Return a source of slices of the batches; of the request only the columns and the limit have an
-        effect."""
+        """Return a source that emits slices of the table's batches: the columns of ``request``, and at most
+        its limit of rows. All other fields of ``request`` have no effect."""
         share = TableShare(self._schema, segments=tuple(map(Segment, self._batches)))
         source = MemoryScan(self._resource, self._name, request.columns, limit=request.limit)
         return ScanPlan(source, {self._resource: share})
@@ -124,7 +126,8 @@ class ArrowTable:
     partitioning: Partitioning | None = None
 
     def __init__(self, name: str, data: ArrowSource) -> None:
-        """``data``: see the module. A reader, a dataset or a LazyFrame is read to its end, once.
+        """Make a table ``name`` of the rows of ``data``. A reader, a dataset or a LazyFrame is read to its
+        end, once, here.
 
         Raises ProgrammingError for objects of other types, DataError for rows that cannot be read and for
         values that Arrow's format doesn't allow, NotSupportedError for types that Spark does not have.
@@ -151,8 +154,8 @@ class ArrowTable:
 
     @classmethod
     def of(cls, name: str, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> "ArrowTable":
-        """Return a table over batches in physical form, without a conversion or check of the rows. The
-        batches' columns are in the order of ``schema``, the logical schema."""
+        """Return a table over ``batches``, whose columns are in physical form and in the order of ``schema``,
+        the logical schema. The rows are neither converted nor checked."""
         table = cls.__new__(cls)
         table.name, table.schema = name, schema
         table._snapshot = ArrowSnapshot(name, schema, tuple(batches))

@@ -59,13 +59,14 @@ class ScanRequest(msgspec.Struct, frozen=True):
     :class:`~sqlfront_values.expressions.Parameter` at planning time, never at run time. ``partitions``:
     required partition ids, None = all. ``limit``: the most rows that the query needs, None = all.
 
-    ``keys``: the query needs exactly the rows whose columns ``by`` have one of the keys, None = all rows.
-    Only a snapshot whose :class:`KeyAccess` names ``by`` is given keys. Values are equal as SQL's ``<=>``
+    ``keys``: the query needs exactly the rows whose columns ``by`` have one of the keys, None = all rows. Not
+    None only if ``by`` is one of the snapshot's :attr:`KeyAccess.keys`. Values are equal as SQL's ``<=>``
     says: null is a key, NaN equals NaN, -0.0 is 0.0.
 
-    ``keys_from``: the keys are known at run time only: the source has an input, and the columns ``keys_from``
-    of the input's rows hold the keys, in the order of ``by``. An input row with a null in these columns gives
-    no key unless ``null_keys``. The source must emit all rows with one of the keys and may emit further rows.
+    ``keys_from``: the keys are known at run time only: the source has an input, and the columns
+    ``keys_from`` of the input's rows hold the keys, in the order of ``by``. An input row with a null in
+    these columns gives no key unless ``null_keys``. The source must emit all rows with one of the keys and
+    may emit further rows.
     """
 
     columns: tuple[int, ...]
@@ -94,8 +95,9 @@ class ScanPlan(msgspec.Struct, frozen=True):
     the objects to hand to the job as ``ProcessorContext.resources`` on the member that coordinates the job.
 
     ``location``: the members on which the source can run; a source that is not HERE needs the resources on no
-    other member. ``placed``: each instance reads the rows of its own partitions of the partitioning
-    ``placed``, None = an instance may read rows of any partition.
+    other member. ``placed``: the partitioning by which the rows are divided between the source's instances:
+    each instance reads only the rows of its own partitions. None = an instance may read rows of any
+    partition.
     """
 
     source: Processor
@@ -141,8 +143,9 @@ class KeyAccess(Protocol):
 
     @property
     def keys(self) -> tuple[tuple[int, ...], ...]:
-        """The key columns (ordinals of the table, in the order of a key's values) that :attr:`ScanRequest.by`
-        may name; the columns that place the rows come first."""
+        """The sequences of key columns that :attr:`ScanRequest.by` may be; each column is an ordinal of the
+        table, in the order of a key's values. If the table has a partition key, the partition key comes
+        first."""
 
 
 #: Rows that one call of :meth:`RowPath.find` returns at most: a row program keeps them as Python tuples, and
@@ -189,8 +192,10 @@ class RowAccess(KeyAccess, Protocol):
     def row_path(
         self, by: tuple[int, ...], columns: tuple[int, ...], query: QueryRun | None = None
     ) -> RowPath | None:
-        """Return the path to ``columns`` by the values of ``by`` (both ordinals of the table); None if there
-        is no quick path. ``query``: the query that reads the rows; a wait for members ends with the query."""
+        """Return a lookup of rows by the values of the columns ``by``, which returns the values of
+        ``columns`` (both ordinals of the table); None if the snapshot has no quick lookup by these columns.
+        ``query``: the query that reads the rows; when the query ends, the lookup stops waiting for other
+        members."""
 
     def small_rows(self, columns: tuple[int, ...], limit: int) -> Sequence[RowValues] | None:
         """Return the values of ``columns`` (ordinals of the table) of all rows if the snapshot has at most
@@ -254,7 +259,7 @@ class TableWrite(Protocol):
 
 
 class InsertTarget(Protocol):
-    """A target of inserted rows."""
+    """A table or a directory into which rows can be inserted."""
 
     def begin_insert(
         self, *, overwrite: bool = False, time_zone: str = "UTC", token: str | None = None
@@ -285,8 +290,8 @@ class Connector(Protocol):
 class TableDefinition(msgspec.Struct, frozen=True):
     """The contents of a ``CREATE TABLE`` statement. ``schema`` None: the connector infers the schema from the
     data at ``location``. ``must_exist``: a missing location is an error even with a schema. ``catalogued``:
-    the table has only the partition directories that it was told of. ``time_zone``: the time zone of times in
-    options.
+    the table has only the partition directories that INSERT or MSCK REPAIR TABLE registered, not all that
+    exist at the location. ``time_zone``: the time zone of times in options.
 
     ``partitioned_by`` and ``clustered_by``: the column names of PARTITIONED BY and CLUSTERED BY. ``buckets``:
     the number of partitions of CLUSTERED BY, None = the default number. ``home``: the directory in which a
@@ -318,8 +323,8 @@ def insert_all(
     token: str | None = None,
 ) -> int:
     """Append all batches (in physical form, columns in the table's order) in one insert, and return the
-    number of rows. ``overwrite``, ``time_zone`` and ``token`` as of :meth:`InsertTarget.begin_insert`. If a
-    batch raises an error, the insert is aborted and the table stays unchanged."""
+    number of rows. :meth:`InsertTarget.begin_insert` explains ``overwrite``, ``time_zone`` and ``token``. If
+    a batch raises an error, the insert is aborted and the table stays unchanged."""
     write = table.begin_insert(overwrite=overwrite, time_zone=time_zone, token=token)
     try:
         for batch in batches:
@@ -331,8 +336,8 @@ def insert_all(
 
 
 def superseded(table: str) -> OperationalError:
-    """The error for a write to a table of that name whose place another table has taken meanwhile, by ADD
-    COLUMN (SQLSTATE 40001: the statement may be run again)."""
+    """Return the error for a write to the table named ``table`` if ALTER TABLE ... ADD COLUMN has replaced
+    the table since the statement began (SQLSTATE 40001: the statement may be run again)."""
     return OperationalError(
         f"`{table}` was altered while the statement ran; run the statement again", sqlstate="40001"
     )

@@ -1,4 +1,5 @@
-"""Conversion of foreign Arrow types and arrays into Spark's logical types and the engine's physical forms."""
+"""Conversion of Arrow types that the engine doesn't use into Spark's logical types, and of their arrays into
+physical form."""
 
 from typing import Final
 
@@ -80,17 +81,17 @@ def logical_type(data_type: pa.DataType, column: str = "") -> pa.DataType:
 
 def logical_schema(schema: pa.Schema) -> pa.Schema:
     """Return the schema with each type replaced by its :func:`logical_type`, and without metadata. Raises
-    NotSupportedError as :func:`logical_type`."""
+    NotSupportedError, which names the column, for a type without a counterpart in Spark."""
     return pa.schema([(field.name, logical_type(field.type, field.name)) for field in schema])
 
 
 def to_physical(array: pa.Array, logical: pa.DataType) -> pa.Array:
-    """Convert the array into the physical form of ``logical``, which is the :func:`logical_type` of the
-    array's type or a wider type.
+    """Convert the array into the physical form of the type ``logical``, which must be the
+    :func:`logical_type` of the array's type or a wider type.
 
-    Nanoseconds are cut to microseconds, as in Spark. Dictionaries of strings stay dictionaries and get int32
-    indices. A dictionary with null among its values is encoded anew without that value, and the rows that had
-    it get null as their index: the engine looks for nulls among the indices only.
+    Nanoseconds are cut to microseconds, as in Spark. Dictionary arrays of strings stay dictionary arrays,
+    with int32 indices. If null is among the values of such a dictionary, the rows with that value get a null
+    index and the value is removed, because the engine looks for nulls only among the indices.
     """
     form = physical(logical)
     array = without_validity(array)
@@ -108,7 +109,7 @@ def to_physical(array: pa.Array, logical: pa.DataType) -> pa.Array:
 
 
 def _in_micros(array: pa.Array, logical: pa.DataType) -> pa.Array:
-    """Return the array of intervals in the Arrow type in which ``logical`` is exported: durations of other
-    units become microseconds, an array of that type stays as it is."""
+    """Return the array of intervals in the Arrow type that is the exported type of ``logical``: durations in
+    other units become microseconds; an array that already has the exported type is returned itself."""
     wanted = exported_type(logical)
     return array if array.type == wanted else array.cast(wanted, safe=False)

@@ -1,4 +1,4 @@
-"""The registry of connectors by the name after USING."""
+"""The registry of connectors by format, the name after USING in CREATE TABLE."""
 
 from collections.abc import Callable
 from typing import Final
@@ -21,8 +21,8 @@ _CONNECTORS: Final[dict[str, Callable[[], Connector]]] = {}
 
 
 def register(name: str, factory: Callable[[], Connector]) -> None:
-    """Add (or replace) the connector of a format; ``factory`` is called when a table of the format is first
-    made."""
+    """Register the connector of the format ``name``, in place of an earlier one; upper and lower case don't
+    matter. ``factory`` makes the connector whenever a table of the format is made."""
     _CONNECTORS[name.lower()] = factory
 
 
@@ -32,8 +32,8 @@ def formats() -> tuple[str, ...]:
 
 
 def create(format_name: str, definition: TableDefinition) -> Table:
-    """Make the table of ``definition`` by the connector registered for ``format_name``, in any case of
-    letters. Raises NotSupportedError, which lists the known formats, for an unknown format."""
+    """Make the table of ``definition`` by the connector registered for ``format_name`` (upper and lower case
+    don't matter). Raises NotSupportedError, which lists the known formats, for an unknown format."""
     check_format(format_name)
     return _CONNECTORS[format_name.lower()]().create(definition)
 
@@ -53,10 +53,13 @@ _AS_THEY_ARE: Final = frozenset({"PATH_NOT_FOUND", "UNABLE_TO_ACQUIRE_MEMORY"})
 
 
 def path_table(format_name: str, definition: TableDefinition) -> Table | None:
-    """Return the table that a query names by ``format.`path```; None for ``memory`` and for an unknown
-    format. Raises NotSupportedError for a format that only Spark reads (the message names the package that
-    Spark needs), ProgrammingError for an empty path. As in Spark, an error of the files, as opposed to the
-    statement, has the condition FAILED_TO_CREATE_PLAN_FOR_DIRECT_QUERY."""
+    """Return the table for a relation of the form ``format.`path```, such as ``csv.`/data/a.csv```; None if
+    the format is ``memory`` or unknown. The path is the location in ``definition``.
+
+    Raises NotSupportedError for a format that only Spark reads (the message names the package that Spark
+    needs), ProgrammingError for an empty path. As in Spark, an error that comes from the files, except for a
+    missing path or a lack of memory, becomes an OperationalError with the condition
+    FAILED_TO_CREATE_PLAN_FOR_DIRECT_QUERY."""
     name = format_name.lower()
     if name in ELSEWHERE:
         package = ELSEWHERE[name]

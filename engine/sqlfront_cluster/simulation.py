@@ -1,9 +1,9 @@
 """Deterministic simulation: members, network and time in one thread, under a seed.
 
-The members' real code runs; only threads, sockets and the clock are replaced. Each tasklet's call, message's
-arrival and timer is an event at a time drawn from the seed. Machines can be killed and paused, connections
-cut, messages lost or delayed; messages of one connection keep their order, as on TCP. The same seed gives the
-same run, event by event (after the simulators of FoundationDB and TigerBeetle).
+The members' real code runs; only threads, sockets and the clock are replaced. Each call of a tasklet, arrival
+of a message and end of a timer is an event at a time drawn from the seed. Machines can be killed and paused,
+connections cut, messages lost or delayed; messages of one connection keep their order, as on TCP. The same
+seed gives the same run, event by event (after the simulators of FoundationDB and TigerBeetle).
 """
 
 import heapq
@@ -27,8 +27,10 @@ SCHEDULING_DELAY: Final = (0.0, 0.0005)
 
 
 class Simulation:
-    """A simulated world: the future events, and the time. ``watch`` gets every message and its body, with
-    sender and receiver; ``drop`` decides whether the message is lost."""
+    """The simulated time, machines and network, and the events to come.
+
+    Attributes to set: ``watch`` is called with the sender, the receiver, the message and the body of every
+    message; ``drop``, called with sender, receiver and message, returns True if the message is to be lost."""
 
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)
@@ -54,7 +56,7 @@ class Simulation:
         return number
 
     def forget(self, number: int) -> None:
-        """Cancel the event with this number, given by :meth:`at`."""
+        """Cancel the event with this number, which :meth:`at` has returned."""
         self._forgotten.add(number)
 
     def delay(self, bounds: tuple[float, float]) -> float:
@@ -62,7 +64,7 @@ class Simulation:
         return self.random.uniform(*bounds)
 
     def step(self) -> bool:
-        """Run the next event, at its time, which is the simulation's time then. Returns False if there is no
+        """Run the next event, and set the simulated time to the event's time. Returns False if there is no
         event, else True."""
         while self._events:
             time, number, machine, callback = heapq.heappop(self._events)
@@ -81,8 +83,8 @@ class Simulation:
         return False
 
     def run(self, until: Callable[[], bool], limit: float = 1000.0) -> bool:
-        """Run events until ``until()`` is true; returns whether it is true after at most ``limit`` seconds of
-        simulated time, or after the last event."""
+        """Run events until ``until()`` is true, for at most ``limit`` seconds of simulated time. Returns
+        False if time or events ran out before, else True."""
         end = self.time + limit
         while not until():
             if self.time > end or not self.step():
@@ -90,8 +92,8 @@ class Simulation:
         return True
 
     def pass_time(self, seconds: float) -> None:
-        """Run all events that are due within the next ``seconds``, and set the simulation's time to the end
-        of these seconds."""
+        """Run all events of the next ``seconds`` of simulated time, and set the simulated time to their
+        end."""
         end = self.time + seconds
         while self._events and self._events[0][0] <= end:
             self.step()
@@ -105,24 +107,26 @@ class Simulation:
         return machine
 
     def connect(self, first: str, second: str) -> None:
-        """Connect the transports of two machines; both receivers are told some time later."""
+        """Connect the transports of two machines; the receivers on both are notified some time later."""
         self._connections = [each for each in self._connections if each.open]
         connection = _Connection(self, self.machines[first], self.machines[second])
         self._connections.append(connection)
         connection.establish()
 
     def reachable(self, first: str, second: str) -> bool:
-        """Return whether the first machine can connect to the second."""
+        """Return whether the machine ``first`` can connect to the machine ``second``: it is alive and
+        started, and the two are not blocked."""
         other = self.machines.get(second)
         blocked = frozenset((first, second)) in self.blocked
         return other is not None and other.alive and other.transport.started and not blocked
 
     def connections(self) -> list[tuple[str, str]]:
-        """The pairs of connected machines."""
+        """Return the names of the two machines of each open connection."""
         return [each.names for each in self._connections if each.open]
 
     def cut(self, first: str, second: str) -> None:
-        """Cut the connection of two machines: messages in transit are lost, and both sides are told."""
+        """Cut the connection of two machines: messages under way are lost, and the receivers on both are
+        notified."""
         for connection in self._connections:
             if connection.open and set(connection.names) == {first, second}:
                 connection.cut("the connection was cut")
@@ -149,32 +153,33 @@ class Machine:
                 self.simulation.cut(self.name, other.name)
 
     def pause(self, seconds: float) -> None:
-        """Let the machine do nothing for ``seconds``, then go on as if there had been no pause: the events of
-        the pause come at its end."""
+        """Suspend the machine for ``seconds`` of simulated time. Its events of that time happen at the end of
+        the pause."""
         # Never earlier than before: messages that have arrived meanwhile must not be overtaken.
         self.asleep_until = max(self.asleep_until, self.simulation.time + seconds)
 
 
 class SimulatedClock:
-    """A simulated :class:`~sqlfront_engine.scheduler.Clock`."""
+    """A machine's :class:`~sqlfront_engine.scheduler.Clock`, which shows the simulated time."""
 
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
 
     def now(self) -> float:
-        """The simulation's time."""
+        """Return the simulated time in seconds."""
         return self._machine.simulation.time
 
     def call_at(self, deadline: float, callback: Callable[[], None]) -> Callable[[], None]:
-        """See :meth:`Clock.call_at`."""
+        """Have ``callback`` called when the simulated time is ``deadline`` (s), if the machine is alive then.
+        Returns a function that cancels the call."""
         simulation = self._machine.simulation
         number = simulation.at(deadline, callback, self._machine)
         return lambda: simulation.forget(number)
 
 
 class SimulatedWorkers:
-    """A machine's :class:`~sqlfront_engine.scheduler.Workers`, and its
-    :class:`~sqlfront_engine.scheduler.BlockingRunner` ones."""
+    """A machine's :class:`~sqlfront_engine.scheduler.Workers`, and also its
+    :class:`~sqlfront_engine.scheduler.BlockingRunner`: both run everything as events of the simulation."""
 
     def __init__(self, machine: Machine, count: int = 2) -> None:
         self.count = count
@@ -190,23 +195,23 @@ class SimulatedWorkers:
         simulation.at(simulation.time + simulation.delay(SCHEDULING_DELAY), function, self._machine)
 
     def start(self) -> None:
-        """Do nothing."""
+        """Do nothing: there are no threads."""
 
     def call(self, function: Callable[[], None]) -> None:
-        """Have the function called soon."""
+        """Schedule a call of ``function`` soon in simulated time."""
         self._soon(function)
 
     def assign(self) -> Callable[[Tasklet], None]:
-        """Return the ``schedule`` to start a tasklet with."""
+        """Return a function that schedules the next step of a tasklet."""
         return self._schedule
 
     def close(self) -> None:
-        """Do nothing."""
+        """Do nothing: there are no threads."""
 
 
 class SimulatedTransport:
-    """A machine's :class:`~sqlfront_cluster.network.transport.Transport`. Messages are handed over by
-    reference."""
+    """A machine's :class:`~sqlfront_cluster.network.transport.Transport`. Messages arrive as the objects that
+    were sent."""
 
     by_reference = True
 
@@ -222,7 +227,8 @@ class SimulatedTransport:
         self.started = True
 
     def connect(self, address: str) -> None:
-        """Connect to the machine ``address``, if it can be reached."""
+        """Connect to the machine ``address``; if it can't be reached, the receiver gets a call of
+        ``disconnected`` later."""
         simulation, name = self._machine.simulation, self._machine.name
         if any(set(names) == {name, address} for names in simulation.connections()):
             return
@@ -235,23 +241,23 @@ class SimulatedTransport:
     def attend(
         self, peers: Sequence[Peer], done: Callable[[], bool], send: Callable[[], None] = lambda: None
     ) -> bool:
-        """Call ``send``, and run the simulation until ``done()`` is true, since the waiting thread isn't part
-        of the simulation. Returns whether ``done()`` is true, as :meth:`Simulation.run`."""
+        """Call ``send``, and run the simulation until ``done()`` is true, since the calling thread isn't part
+        of the simulation. Returns False if :meth:`Simulation.run` gives up before, else True."""
         send()
         return self._machine.simulation.run(done)
 
     def statistics(self) -> NetworkStatistics:
-        """Empty statistics: messages are not counted."""
+        """Return empty statistics: messages are not counted."""
         return NetworkStatistics((), {}, {}, 0)
 
     def close(self) -> None:
-        """Close all connections."""
+        """Cut all connections of the machine."""
         for other in self._machine.simulation.machines:
             self._machine.simulation.cut(self.name, other)
 
 
 class _Connection:
-    """A connection: two peers, one on each side."""
+    """A connection between two machines, with a :class:`SimulatedPeer` on each."""
 
     def __init__(self, simulation: Simulation, first: Machine, second: Machine) -> None:
         self.simulation = simulation
@@ -282,7 +288,8 @@ class SimulatedPeer:
         self._busy_until = 0.0
 
     def send(self, message: msgspec.Struct, body: Sequence[Part] = ()) -> None:
-        """Deliver the message to the other side, some time later."""
+        """Deliver the message to the other machine some time later, unless it is dropped or the connection
+        has ended."""
         simulation = self._connection.simulation
         if not self._connection.open:
             return
@@ -294,7 +301,7 @@ class SimulatedPeer:
         other.deliver(lambda: other.here.transport.receiver.received(other, message, body or None))
 
     def corked(self) -> AbstractContextManager[None]:
-        """A context manager that does nothing: every message has its own time."""
+        """Return a context manager that does nothing: each message arrives at a random time of its own."""
         return nullcontext()
 
     def listen(self) -> bool:
@@ -303,8 +310,8 @@ class SimulatedPeer:
         return self._connection.open
 
     def deliver(self, action: Callable[[], None], *, always: bool = False) -> None:
-        """Run ``action`` on this side's machine after a random delay, in the order of the calls, if the
-        connection is open by then; ``always``: even if the connection has ended."""
+        """Run ``action`` on this end's machine after a random delay, in the order of the calls. The action is
+        dropped if the connection has ended by then, unless ``always`` is true."""
         simulation = self._connection.simulation
         time = max(self._busy_until, simulation.time + simulation.delay(NETWORK_DELAY))
         self._busy_until = time
@@ -316,5 +323,5 @@ class SimulatedPeer:
         simulation.at(time, happen, self.here)
 
     def close(self, reason: str) -> None:
-        """Break the connection."""
+        """End the connection for this ``reason``; messages under way are lost."""
         self._connection.cut(reason)

@@ -1,17 +1,18 @@
-"""The base of objects that a ``with`` block closes."""
+"""The base class of objects that are closed at the end of a ``with`` block."""
 
 from types import TracebackType
 from typing import Self
 
 
 class ClosingContext:
-    """A context manager: the ``with`` block gets the object itself, and its end calls :meth:`close`, also
-    after an error."""
+    """A context manager whose value is the object itself; the end of the ``with`` block calls :meth:`close`,
+    also after an error."""
 
     __slots__ = ()
 
     def close(self) -> None:
-        """Close the object; closing twice is no error."""
+        """Release what the object holds; a second call must be no error. Each derived class implements this
+        method."""
         raise NotImplementedError
 
     def __enter__(self) -> Self:

@@ -67,24 +67,27 @@ class Distribution(Enum):
 
 
 class OnlyOn(msgspec.Struct, frozen=True):
-    """A total parallelism of one: the vertex has one instance in the whole cluster. The instance runs on
-    ``member``, or on the owner of ``partition`` in the job's assignment; with neither, on the coordinator."""
+    """The place of a vertex that has a single instance in the cluster. The instance runs on ``member``, or on
+    the member that owns ``partition`` in the job's placement; if both are None, on the coordinator."""
 
     member: str | None = None
     partition: int | None = None
 
     @classmethod
     def owner_of(cls, key: Sequence[Literal], partition_count: int = DEFAULT_PARTITIONS) -> Self:
-        """Return the place on the member that handles the partition of ``key``, the values of the partition
-        key's columns in their order; ``partition_count`` is the number of partitions."""
+        """Return the place on the member that owns the partition of a key. ``key``: the values of the
+        partition key's columns, in their order. ``partition_count``: the number of partitions."""
         columns = [from_values([value.value], physical(value.type)) for value in key]
         return cls(partition=int(partitions.partition_ids(columns, 1, partition_count)[0]))
 
 
 class Vertex(msgspec.Struct, frozen=True, eq=False):
-    """A processor with a name. ``local_parallelism`` None: the processor's preferred parallelism, else one
-    instance per worker. ``only_on``: the place of the only instance in the cluster; a local edge must not
-    bring this instance rows from another member."""
+    """A processor with a name and a parallelism.
+
+    ``local_parallelism``: the number of instances on each member that runs the vertex, None = the processor's
+    preferred parallelism, or else one instance per worker. ``only_on``: the place of the vertex's only
+    instance in the cluster, None = the vertex runs on all participants. A vertex with ``only_on`` may get
+    rows from other members over a distributed edge only."""
 
     name: str
     processor: Processor
@@ -115,7 +118,12 @@ class Vertex(msgspec.Struct, frozen=True, eq=False):
 
 
 class EdgeConfig(msgspec.Struct, frozen=True):
-    """Sizes of an edge's buffers; raises InterfaceError unless all are positive."""
+    """The sizes of an edge's buffers. Raises InterfaceError unless all are positive.
+
+    ``queue_size``: batches per queue, that is per pair of a producer's and a consumer's instance. Between
+    members: ``packet_size_limit``: bytes of a packet; batches are never split. ``receive_window``: bytes that
+    may be under way before the first are consumed. ``receive_window_multiplier``: later, a sender may be
+    ahead by so many times the bytes that its receiver has handled in one flow-control period."""
 
     #: Batches per queue, that is per pair of producer and consumer instance.
     queue_size: int = DEFAULT_QUEUE_SIZE
@@ -135,9 +143,9 @@ class EdgeConfig(msgspec.Struct, frozen=True):
 class Edge(msgspec.Struct, frozen=True, eq=False):
     """A connection from an output of one vertex to an input of another.
 
-    Begin with :meth:`between` or :meth:`from_`. Every other method returns a changed copy; of several calls
-    of a kind the last wins. The default is unicast, local, priority 0. Edges are equal if their ordinals and
-    the names of their vertices are equal.
+    Make an edge with :meth:`between` or :meth:`from_`. Every other method returns a changed copy; of several
+    calls that set the same field, the last has effect. By default an edge is unicast and local, with priority
+    0. Edges are equal if their ordinals and the names of their vertices are equal.
     """
 
     source: Vertex
@@ -160,81 +168,86 @@ class Edge(msgspec.Struct, frozen=True, eq=False):
 
     @classmethod
     def between(cls, source: Vertex, destination: Vertex) -> Self:
-        """An edge from output 0 of ``source`` to input 0 of ``destination``."""
+        """Return an edge from output 0 of ``source`` to input 0 of ``destination``."""
         return cls(source, destination=destination)
 
     @classmethod
     def from_(cls, source: Vertex, ordinal: int = 0) -> Self:
-        """An edge from output ``ordinal`` of ``source``; :meth:`to` has to follow."""
+        """Return an edge from output ``ordinal`` of ``source``, without a destination; call :meth:`to` on it
+        next."""
         return cls(source, ordinal)
 
     def to(self, destination: Vertex, ordinal: int = 0) -> Self:
-        """Lead the edge to input ``ordinal`` of ``destination``. Raises InterfaceError if the edge has a
-        destination already."""
+        """Return a copy of the edge that leads to input ``ordinal`` of ``destination``. Raises InterfaceError
+        if the edge has a destination already."""
         if self.destination is not None:
             raise InterfaceError(f"the edge from {self.source.name!r} has a destination already")
         return replace(self, destination=destination, destination_ordinal=ordinal)
 
     def unicast(self) -> Self:
-        """Send each batch to one instance of the consumer, round robin."""
+        """Return a copy of the edge that sends each batch to one instance of the consumer, round robin."""
         return replace(self, routing=Routing.UNICAST)
 
     def isolated(self) -> Self:
-        """Give each producer a fixed subset of the consumer's instances (see :attr:`Routing.ISOLATED`), which
-        keeps the order. For local edges only."""
+        """Return a copy of the edge that connects each instance of the producer with fixed instances of the
+        consumer (see :attr:`Routing.ISOLATED`), which preserves the order of rows. For local edges only."""
         return replace(self, routing=Routing.ISOLATED)
 
     def partitioned(self, key_columns: Sequence[int]) -> Self:
-        """Route rows by the hash of the columns at these ordinals; nulls equal each other, -0.0 equals 0.0.
-        Raises InterfaceError if there is no ordinal."""
+        """Return a copy of the edge that routes each row by the hash of the columns at the ordinals
+        ``key_columns``; nulls equal each other, -0.0 equals 0.0. Raises InterfaceError if ``key_columns`` is
+        empty."""
         if not key_columns:
             raise InterfaceError("a partitioned edge needs key columns; to_one() sends all to one instance")
         return replace(self, routing=Routing.PARTITIONED, key_columns=tuple(key_columns))
 
     def to_one(self, partition: int = 1) -> Self:
-        """Send all batches to the one instance of the consumer that handles ``partition``, a partition's
-        number."""
+        """Return a copy of the edge that sends all batches to a single instance of the consumer, the one that
+        handles the partition with the number ``partition``."""
         return replace(self, routing=Routing.PARTITIONED, key_columns=(), partition=partition)
 
     def broadcast(self) -> Self:
-        """Send each batch to every instance."""
+        """Return a copy of the edge that sends each batch to every instance of the consumer."""
         return replace(self, routing=Routing.BROADCAST)
 
     def fanout(self) -> Self:
-        """Send each batch to every member, and there to one instance; on a local edge like
-        :meth:`unicast`."""
+        """Return a copy of the edge that sends each batch to every member, and there to one instance of the
+        consumer; on a local edge, to one instance on this member, as :meth:`unicast` does."""
         return replace(self, routing=Routing.FANOUT)
 
     def ordered(self, sort_keys: Sequence[SortKey]) -> Self:
-        """Declare the order of the rows of every producer instance; the consumer gets the rows merged."""
+        """Return a copy of the edge whose producer's instances each emit rows ordered by ``sort_keys``; each
+        instance of the consumer gets the rows of all of them merged in that order."""
         return replace(self, sort_keys=tuple(sort_keys))
 
     def in_turn(self) -> Self:
-        """Keep the order of pieces of rows: each instance of the consumer reads one piece of each of its
-        producers in turn, and each producer forwards the ends of pieces that it receives, behind the rows
-        made from them. For local edges from vertices of one output.
+        """Return a copy of the edge that preserves the order of pieces of rows. Each instance of the consumer
+        reads one piece from each of its producers in turn; each producer forwards the ends of pieces that it
+        receives, after the rows made from the piece. For local edges from vertices of one output.
 
         Instances that share a producer's rows must not wait for each other: either each such instance reads
-        its whole input before emitting rows, or the output of these instances is not read in turn.
+        all of its input before it emits rows, or the output of these instances is not read in turn.
         """
         return replace(self, takes_turns=True)
 
     def distributed(self) -> Self:
-        """Let batches go to all members; the routing then chooses among the instances of all members."""
+        """Return a copy of the edge whose batches may go to all members; the routing chooses among the
+        instances of all members."""
         return replace(self, distribution=Distribution.TO_ALL, target_member=None)
 
     def distribute_to(self, member: str = COORDINATOR) -> Self:
-        """Send every batch to ``member`` (by default the job's coordinator); for partitioned edges only."""
+        """Return a copy of the edge that sends every batch to ``member`` (by default the job's coordinator);
+        for partitioned edges only."""
         return replace(self, distribution=Distribution.TO_ONE, target_member=member)
 
     def priority(self, number: int) -> Self:
-        """Set the priority of the edge among the consumer's inputs: ``Take()`` reads inputs of lower numbers
-        first and to their ends. An input that waits meanwhile may block its producer, which may also feed the
-        first input."""
+        """Return a copy of the edge with this priority among the consumer's inputs: ``Take()`` without an
+        ordinal reads inputs with lower numbers first, each to its end. Meanwhile the other inputs wait and
+        may block their producers; such a producer must not also feed the input that is read."""
         return replace(self, input_priority=number)
 
     def queue_size(self, batches: int) -> Self:
-        """Return a copy of the edge, each of whose queues holds at most ``batches`` batches."""
+        """Return a copy of the edge whose queues hold at most ``batches`` batches each."""
         return replace(self, config=replace(self.config or EdgeConfig(), queue_size=batches))
 
     def __eq__(self, other: object) -> bool:
@@ -253,8 +266,8 @@ class Edge(msgspec.Struct, frozen=True, eq=False):
 
 
 class DAG:
-    """A directed acyclic graph, see the module's docstring. Iteration validates the DAG and gives the
-    vertices in topological order."""
+    """A directed acyclic graph, see the module's docstring. Iterating over a DAG validates it (see
+    :meth:`validate`) and yields the vertices in topological order."""
 
     __slots__ = (
         "_derived",
@@ -291,13 +304,13 @@ class DAG:
         local_parallelism: int | None = None,
         only_on: OnlyOn | None = None,
     ) -> Vertex:
-        """Make a vertex, add it to the DAG and return it; the parameters are those of :class:`Vertex`. Raises
-        InterfaceError if the name is taken (see :meth:`unique_name`) or the DAG is locked."""
+        """Make a vertex, add it to the DAG and return it; for the parameters see :class:`Vertex`. Raises
+        InterfaceError if the name is taken (:meth:`unique_name` returns a free name) or the DAG is locked."""
         return self.add(Vertex(name, processor, local_parallelism, only_on))
 
     def add(self, vertex: Vertex) -> Vertex:
-        """Add a vertex made elsewhere and return it. Raises InterfaceError if its name is taken or the DAG is
-        locked."""
+        """Add a vertex to the DAG and return the vertex. Raises InterfaceError if the DAG has a vertex of
+        that name or is locked."""
         self._check_unlocked()
         if vertex.name in self._vertices:
             raise InterfaceError(f"the DAG has a vertex {vertex.name!r} already")
@@ -305,7 +318,8 @@ class DAG:
         return vertex
 
     def unique_name(self, name: str) -> str:
-        """``name``, or, if taken, the first free name of ``name-2``, ``name-3``, ..."""
+        """Return ``name`` if no vertex has that name, else the first free name of ``name-2``, ``name-3`` and
+        so on."""
         candidate, number = name, self._last_numbers.get(name, 1)
         while candidate in self._vertices:
             number += 1
@@ -315,9 +329,9 @@ class DAG:
         return candidate
 
     def edge(self, edge: Edge) -> Self:
-        """Add an edge between two of the DAG's vertices and return the DAG. Raises InterfaceError if an end
-        of the edge is missing or not a vertex of this DAG, if both ends are the same vertex, if another edge
-        has one of the ordinals, or if the DAG is locked."""
+        """Add an edge between two vertices of the DAG and return the DAG. Raises InterfaceError if the edge
+        has no destination, if one of its vertices is not in this DAG or both are the same, if another edge
+        uses the same output or input, or if the DAG is locked."""
         self._check_unlocked()
         source, destination = edge.source, edge.destination
         if destination is None:
@@ -339,7 +353,8 @@ class DAG:
         return self
 
     def _unknown(self, vertex: Vertex, end: str) -> InterfaceError:
-        """The error of an edge whose ``end`` (source or destination) ``vertex`` isn't the DAG's."""
+        """Return the error for an edge whose vertex ``vertex`` is not in this DAG. ``end``: ``"source"`` or
+        ``"destination"``."""
         if vertex.name in self._vertices:
             return InterfaceError(f"the {end} {vertex.name!r} is another vertex than the DAG's of that name")
         return InterfaceError(f"the {end} {vertex.name!r} is not a vertex of this DAG")
@@ -350,15 +365,15 @@ class DAG:
         self._order = None
 
     def lock(self) -> None:
-        """Validate the DAG, which refuses any change from now on. Raises InterfaceError as :meth:`validate`
-        does."""
+        """Validate the DAG, and refuse any change from now on. A second call does nothing. Raises the errors
+        of :meth:`validate`."""
         if not self._locked:
             self.validate()
             self._locked = True
 
     @property
     def locked(self) -> bool:
-        """Whether the DAG refuses changes."""
+        """True if the DAG refuses changes."""
         return self._locked
 
     # ---- inspecting
@@ -383,15 +398,16 @@ class DAG:
         return tuple(map(self._resolve, self._edges))
 
     def inbound(self, vertex: Vertex) -> tuple[Edge, ...]:
-        """The edges into ``vertex``, by ordinal."""
+        """Return the edges into ``vertex``, in the order of its inputs."""
         return self._in_order(self._inbound.get(vertex.name))
 
     def outbound(self, vertex: Vertex) -> tuple[Edge, ...]:
-        """The edges out of ``vertex``, by ordinal."""
+        """Return the edges out of ``vertex``, in the order of its outputs."""
         return self._in_order(self._outbound.get(vertex.name))
 
     def _in_order(self, edges: Mapping[int, Edge] | None) -> tuple[Edge, ...]:
-        """The edges of one vertex in the order of their ordinals; None: the vertex has no such edge."""
+        """Return the edges of one vertex, given by ordinal, in the order of the ordinals; for None, the empty
+        tuple."""
         if edges is None:
             return ()
         if len(edges) == 1:
@@ -399,8 +415,8 @@ class DAG:
         return tuple([self._resolve(edges[ordinal]) for ordinal in sorted(edges)])
 
     def _resolve(self, edge: Edge) -> Edge:
-        """Return ``edge`` with this DAG's own vertices at its ends: a rebound DAG stores the edges of its
-        template, whose vertices have other processors."""
+        """Return ``edge`` with this DAG's vertices as its ends. A DAG made by :meth:`with_processors` shares
+        the edges of the original DAG, whose vertices have other processors."""
         if not self._rebound:
             return edge
         assert edge.destination is not None
@@ -408,8 +424,8 @@ class DAG:
         return replace(edge, source=self._vertices[edge.source.name], destination=destination)
 
     def validate(self) -> tuple[Vertex, ...]:
-        """The vertices in topological order. Raises InterfaceError if the DAG is empty, has a cycle, or a
-        vertex's ordinals have a gap."""
+        """Check the DAG, and return its vertices in topological order. Raises InterfaceError if the DAG is
+        empty or has a cycle, or if the numbers of a vertex's inputs or outputs have a gap."""
         if self._order is None:
             if not self._vertices:
                 raise InterfaceError("the DAG has no vertices")
@@ -421,8 +437,8 @@ class DAG:
         return self._order
 
     def _topological_order(self) -> tuple[Vertex, ...]:
-        """Return the vertices, sources first, otherwise in the order of addition (Kahn's algorithm). Raises
-        InterfaceError if the DAG has a cycle."""
+        """Return the vertices, each after the vertices that feed it, otherwise in the order of addition
+        (Kahn's algorithm). Raises InterfaceError if the DAG has a cycle."""
         waiting = {name: len(self._inbound.get(name, ())) for name in self._vertices}
         ready = deque(vertex for vertex in self._vertices.values() if not waiting[vertex.name])
         order: list[Vertex] = []
@@ -440,9 +456,9 @@ class DAG:
         return tuple(order)
 
     def derive(self, key: object, compute: Callable[[Self], T]) -> T:
-        """Return the value stored under ``key`` for this locked DAG and all its rebound copies; the first
-        call computes the value by ``compute(self)``. The value may depend only on names, edges, parallelism
-        and the processors' classes."""
+        """Return the value cached under ``key`` for this locked DAG and all its copies made by
+        :meth:`with_processors`; the first call computes the value as ``compute(self)``. The value may depend
+        only on names, edges, parallelism and the processors' classes, which these DAGs share."""
         try:
             return self._derived[key]  # type: ignore[return-value]
         except KeyError:
@@ -450,8 +466,9 @@ class DAG:
             return value
 
     def with_processors(self, processors: Mapping[str, Processor]) -> "DAG":
-        """Return a locked copy of the DAG in which each vertex named in ``processors`` has the processor
-        given there: the cheap way from a cached plan to one run of the plan. Locks this DAG, too.
+        """Return a locked copy of the DAG with other processors: a cheap way to run a cached plan with new
+        values. ``processors``: the new processors by the name of their vertex; other vertices keep theirs.
+        Locks this DAG, too.
 
         Raises InterfaceError if a processor is not of the same class as the processor that it replaces.
         """
@@ -473,7 +490,8 @@ class DAG:
 
 
 def _used_already(edge: Edge, ordinal: str) -> InterfaceError:
-    """The error of an edge whose ``ordinal``, told in words, belongs to another edge."""
+    """Return the error for an edge whose output or input another edge uses already. ``ordinal``: the name of
+    the output or input in words."""
     hint = ""
     if edge.source_ordinal == 0 == edge.destination_ordinal:
         hint = "; use Edge.from_(source, ordinal).to(destination, ordinal) to name other ordinals"

@@ -46,8 +46,8 @@ def lazy_module(name: str) -> ModuleType:
 
 
 def lazy_submodules(package: str, *names: str) -> None:
-    """Make ``from package import name``, for each of the ``names``, return a stand-in until the module
-    ``package.name`` is imported, which replaces the stand-in in its package. ``package`` must be in
-    ``sys.modules``."""
+    """Make each of the modules ``names`` of a package load on first use: ``from package import name`` returns
+    a stand-in, and the first use of one of the stand-in's names imports ``package.name``, which replaces the
+    stand-in in the package. ``package`` is the package's ``__name__`` and must be in ``sys.modules``."""
     for name in names:
         setattr(sys.modules[package], name, _LazyModule(f"{package}.{name}"))

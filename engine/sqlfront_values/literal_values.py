@@ -1,4 +1,4 @@
-"""The values of literals from msgpack, read by the literal's type.
+"""Decoding of literals' values from msgpack by the literals' types.
 
 msgpack alone doesn't tell the type: msgspec writes a date, a decimal or an interval as a string, and a
 timestamp as seconds and nanoseconds. Read by its type, each value comes back exactly, or the bytes are
@@ -55,8 +55,8 @@ _READERS: Final[dict[int, Callable[[Any], object]]] = {
 
 
 def decode_value(data_type: pa.DataType, encoded: msgspec.Raw | bytes) -> object:
-    """Decode the msgpack of a literal's value by the literal's type, to the Python object that
-    ``pa.scalar(value, data_type).as_py()`` returns (timestamps with a zone in UTC), or None for null. Raises
+    """Decode a literal's value from msgpack by the literal's type. Return the Python object that
+    ``pa.scalar(value, data_type).as_py()`` gives (timestamps with a zone in UTC), or None for null. Raises
     ``msgspec.DecodeError`` or ValueError if the bytes are not a value of the type."""
     reader = _READERS.get(data_type.id)
     if reader is not None:

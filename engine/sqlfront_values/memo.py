@@ -1,4 +1,4 @@
-"""Results that are remembered: a dictionary with a bound."""
+"""A cache for results of functions: a dictionary with a bounded number of entries."""
 
 from typing import TypeVar
 
@@ -7,8 +7,9 @@ V = TypeVar("V")
 
 
 class Memo(dict[K, V]):
-    """A dictionary of results that is emptied before it would hold more than ``most`` entries; entries in use
-    come back soon. Threads may share a memo; two threads may make the same value.
+    """A dictionary that caches results: when it has ``most`` entries, storing another one empties it first.
+    Entries in use are soon computed again. Threads may share a memo; then two threads may compute the same
+    value.
 
     >>> memo = Memo[str, int](2)
     >>> memo.keep("a", 1), memo.keep("b", 2), memo.keep("c", 3), memo

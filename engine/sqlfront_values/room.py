@@ -1,15 +1,16 @@
-"""Memory that evaluation may use: code claims a size before it makes the bytes.
+"""The memory that evaluation may use: code claims a size before it makes the bytes.
 
 A function that makes texts, arrays or maps computes beforehand, by arithmetic on lengths, how many bytes the
-values will take at most (:mod:`sqlfront_values.functions.growth`). Small sizes pass at once. A large size is
+values will take at most (:mod:`sqlfront_values.functions.growth`). Small sizes pass at once. A claim of a
+large size has one of these outcomes:
 
-* cut: values of many rows that take more than :data:`MOST_AT_ONCE`, or more than the query may hold, raise
-  :class:`BatchTooLargeError`, and the evaluating caller takes fewer rows at a time
+* cut: for values of many rows that take more than :data:`MOST_AT_ONCE`, or more than the query may hold,
+  :class:`BatchTooLargeError` is raised, and the caller evaluates fewer rows at a time
   (:mod:`sqlfront_values.evaluate.boundary`);
-* refused with :class:`TooLargeError`, if it is the size of one value and such a value cannot exist, or the
-  caller has no room: constants folded at planning and rows computed one by one on the caller's thread have
-  :data:`FEW_BYTES`;
-* charged against the memory of the operator that runs on this thread, until the evaluation ends.
+* refused: :class:`TooLargeError` is raised for the size of one value, if such a value cannot exist, or if
+  the caller has no room: constants folded at planning and rows computed one by one on the caller's thread
+  have :data:`FEW_BYTES`;
+* charged: the size counts as memory of the operator that runs on this thread, until the evaluation ends.
 
 Code that may take long asks now and then whether it should stop (:func:`check`).
 """
@@ -45,11 +46,11 @@ class Account(Protocol):
     :class:`~sqlfront_engine.processor.MemoryAccount`."""
 
     def charge(self, size: int, maker: str = "") -> None:
-        """Count ``size`` more bytes as held. ``maker``: the function that makes the bytes, for the error's
-        text. Raises OperationalError if there is no room."""
+        """Count ``size`` more bytes as in use. ``maker`` is the function that makes the bytes, for the
+        error's text. Raises OperationalError if the account's limit doesn't allow the bytes."""
 
     def release(self, size: int) -> None:
-        """Count ``size`` fewer bytes as held: the bytes were charged before, and are free now."""
+        """Count ``size`` fewer bytes as in use: bytes that were charged before and are free now."""
 
 
 class TooLargeError(OperationalError):
@@ -71,8 +72,10 @@ class StoppedError(OperationalError):
 
 
 class _Room(threading.local):
-    """The state of a thread: the thread may make ``most`` bytes at once; ``held`` bytes are charged to
-    ``account`` (None = nothing is charged); :func:`check` calls ``meanwhile`` and ``is_stopped``, unless
+    """The state of a thread: how much memory the thread may use, and what :func:`check` calls.
+
+    The thread may make ``most`` bytes at once; ``held`` bytes are charged to ``account`` (None = nothing is
+    charged). :func:`check` calls ``meanwhile``, and raises if ``is_stopped`` returns True; both may be
     None."""
 
     account: Account | None = None
@@ -87,8 +90,8 @@ _room: Final = _Room()
 
 def claim(maker: str, size: int, rows: int = 1, most: int = NO_LIMIT) -> None:
     """Claim room for ``size`` bytes that ``maker`` (a function's name, for the error) is about to make for
-    ``rows`` rows. ``most`` is the most bytes that the values may take together, whatever room there is, such
-    as :data:`MOST_TEXT`. Sizes up to :data:`UNCOUNTED` are neither checked nor charged.
+    ``rows`` rows. ``most`` is an upper limit of its own for these values, such as :data:`MOST_TEXT`, whatever
+    room there is. Sizes up to :data:`UNCOUNTED` are neither checked nor charged.
 
     Raises :class:`BatchTooLargeError` if there is no room and ``rows`` is above 1, so that fewer rows may
     have room; raises :class:`TooLargeError` for one row.
@@ -116,8 +119,8 @@ def _claim(maker: str, size: int, rows: int, most: int) -> None:
 
 def room_left() -> int:
     """Return the most bytes that this thread may make for one text: the thread's own limit, or
-    :data:`MOST_TEXT` if less; the memory account is not asked. Loops compare the size of a text with the
-    number while they make the text."""
+    :data:`MOST_TEXT` if that is less; the memory account's limit is ignored. A loop that builds a text
+    compares the text's size with this number."""
     return min(_room.most, MOST_TEXT)
 
 
@@ -129,9 +132,10 @@ def occupy(account: Account | None, is_stopped: Callable[[], bool] | None) -> No
 
 
 def check() -> None:
-    """Raise :class:`StoppedError` if the query of this thread was cancelled or ran out of time; else return.
-    Loops that may take long between two batches call the function, which also calls the thread's
-    :func:`meanwhile` function."""
+    """Raise :class:`StoppedError` if the query of this thread was cancelled or ran out of time. Call the
+    thread's :func:`meanwhile` function first, if it has one.
+
+    Loops that may take long between two batches call :func:`check` now and then."""
     if _room.meanwhile is not None:
         _room.meanwhile()
     is_stopped = _room.is_stopped
@@ -146,14 +150,15 @@ def meanwhile() -> Callable[[], None] | None:
 
 
 def set_meanwhile(function: Callable[[], None] | None) -> None:
-    """Let :func:`check` call ``function`` on this thread (None = no function), so that a thread that computes
-    for others can do its other work meanwhile. The function may stop the query, and raises nothing."""
+    """Let :func:`check` call ``function`` on this thread, or no function if None. So a thread that is busy
+    with a long evaluation can do other work in between. ``function`` may stop the query but must not
+    raise."""
     _room.meanwhile = function
 
 
 class watched:  # noqa: N801 - a context manager that is entered for each new query
-    """A context in which :func:`check` on this thread raises :class:`StoppedError` when ``is_stopped``
-    returns True. The end of the context restores the previous function."""
+    """A context manager: within it, :func:`check` on this thread raises :class:`StoppedError` when
+    ``is_stopped`` returns True. Its end restores the previous function."""
 
     __slots__ = ("_before", "_is_stopped")
 
@@ -174,8 +179,8 @@ def state() -> dict[str, object]:
 
 
 def resume(state: dict[str, object], is_stopped: Callable[[], bool] | None = None) -> None:
-    """Give this thread the ``state`` of another thread, which waits for this one. If ``is_stopped`` is given,
-    :func:`check` raises if ``is_stopped`` or the other thread's own function returns True."""
+    """Give this thread the ``state`` of another thread, which waits until this thread is done. :func:`check`
+    raises here if the ``is_stopped`` function in ``state`` or the argument ``is_stopped`` returns True."""
     vars(_room).update(state)
     before = _room.is_stopped
     if is_stopped is not None:
@@ -183,13 +188,14 @@ def resume(state: dict[str, object], is_stopped: Callable[[], bool] | None = Non
 
 
 def held() -> int:
-    """Return the bytes that this thread has charged to its account and not given back, for
-    :func:`give_back`."""
+    """Return the number of bytes that this thread has charged to its account and not released; the argument
+    of a later :func:`give_back`."""
     return _room.held
 
 
 def give_back(before: int) -> None:
-    """Release to the thread's account the bytes that were charged since :func:`held` returned ``before``."""
+    """Release from the thread's account the bytes that were charged since :func:`held` returned
+    ``before``."""
     more, _room.held = _room.held - before, before
     if more and _room.account is not None:
         _room.account.release(more)
@@ -208,8 +214,9 @@ def returned() -> Iterator[None]:
 @contextmanager
 def limited(most: int = FEW_BYTES, seconds: float = FEW_SECONDS) -> Iterator[None]:
     """Return a context in which this thread makes values of at most ``most`` bytes, charged to no account.
-    The first :func:`check` after ``seconds`` ends the context with TooLargeError; so does a query that was
-    stopped."""
+
+    TooLargeError is raised in place of StoppedError if the query is stopped, or if :func:`check` is called
+    later than ``seconds`` after the context's start."""
     account, before, is_stopped = _room.account, _room.most, _room.is_stopped
     _room.account, _room.most = None, min(most, before)
     end = monotonic() + seconds

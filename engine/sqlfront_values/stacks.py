@@ -2,9 +2,8 @@
 
 Plans and expressions are trees, and the functions that walk them are recursive. The interpreter limits
 recursion to some thousand frames of a thread (``sys.getrecursionlimit()``, which belongs to the whole
-process; sqlfront must not raise it). A deep tree is walked nevertheless: where the frames end, another thread
-with an empty stack does the rest of the walk, while this thread waits for the result. Shallow trees never get
-there, and pay nothing.
+process; sqlfront must not raise it). To walk a deeper tree, the function goes on in another thread, with an
+empty stack, while this thread waits for the result. Shallow trees never need this, and pay nothing.
 
 A function takes part by being pure and by going on after a RecursionError::
 
@@ -14,9 +13,9 @@ A function takes part by being pure and by going on after a RecursionError::
         except RecursionError:
             return on_fresh_stack(depth, tree)
 
-or, if it isn't called for every node of every plan, by the decorator :func:`deep`. If the deepest calls find
+or, if it isn't called for every node of every plan, by the decorator :func:`deep`. If the deepest calls have
 too little room even to begin a thread, the calls above them repeat the work. So a function may run twice for
-the same node, and has to have the same effect then.
+the same node, and must have the same effect the second time.
 """
 
 import _thread
@@ -45,7 +44,8 @@ _STACK_SIZE: Final = 16 << 20
 
 
 class _Height(threading.local):
-    """The number of stacks below this thread's stack."""
+    """The number of stacks of other threads that wait for this thread, in a chain of :func:`on_fresh_stack`
+    calls."""
 
     stacks = 0
 
@@ -58,10 +58,11 @@ _size_lock: Final = threading.Lock()
 def on_fresh_stack(
     function: Callable[Arguments, Result], *arguments: Arguments.args, **named: Arguments.kwargs
 ) -> Result:
-    """Call the function on an empty stack; return its result or raise its error.
+    """Call the function on an empty stack, in another thread; return its result or raise its error.
 
-    Raises RecursionError if there is no room here to begin a thread. Raises FAILED_TO_PARSE_TOO_COMPLEX if an
-    empty stack is too small as well, or if the stacks would exceed :data:`MOST_STACKS`.
+    Raises RecursionError if this thread's stack has too little room to begin a thread. Raises
+    FAILED_TO_PARSE_TOO_COMPLEX if an empty stack is too small as well, or if there would be more than
+    :data:`MOST_STACKS` stacks.
     """
     _need_room(_ROOM)
     height, context, here = _height.stacks + 1, copy_context(), room.state()
@@ -106,8 +107,9 @@ def on_fresh_stack(
 
 
 def deep(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
-    """Wrap a recursive function: where the current stack is full, the call runs again from its beginning on a
-    fresh stack (see the module). A call may therefore run twice, and has to have the same effect then."""
+    """Wrap a recursive function so that a call which fills the current stack runs again, from its beginning,
+    on a fresh stack (see the module). A call may therefore run twice, and must have the same effect the
+    second time."""
 
     @wraps(function)
     def going_on(*arguments: Arguments.args, **named: Arguments.kwargs) -> Result:
@@ -120,7 +122,7 @@ def deep(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
 
 
 def _need_room(frames: int) -> None:
-    """Raise RecursionError unless this thread's stack has room for ``frames`` more frames; the function finds
-    out by recursion."""
+    """Raise RecursionError unless this thread's stack has room for ``frames`` more frames. The function tests
+    this by recursing ``frames`` levels deep."""
     if frames:
         _need_room(frames - 1)

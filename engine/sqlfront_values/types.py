@@ -123,32 +123,33 @@ def decimal(precision: int, scale: int) -> pa.Decimal128Type:
 
 
 def is_decimal(data_type: pa.DataType) -> bool:
-    """True for decimals of any width: decimal128, the logical form, and decimal64, a physical form."""
+    """Return True for decimals of any width: decimal128, the logical form, and decimal64, a physical form."""
     return pa.types.is_decimal(data_type)
 
 
 def is_integral(data_type: pa.DataType) -> bool:
-    """True for tinyint, smallint, int and bigint."""
+    """Return True for tinyint, smallint, int and bigint."""
     return pa.types.is_integer(data_type)
 
 
 def is_fractional(data_type: pa.DataType) -> bool:
-    """True for float and double (not decimal)."""
+    """Return True for float and double (not decimal)."""
     return pa.types.is_floating(data_type)
 
 
 def is_numeric(data_type: pa.DataType) -> bool:
-    """True for integrals, float, double and decimals."""
+    """Return True for integrals, float, double and decimals."""
     return is_integral(data_type) or is_fractional(data_type) or is_decimal(data_type)
 
 
 def is_string(data_type: pa.DataType) -> bool:
-    """True for strings in the plain form and in the dictionary form."""
+    """Return True for strings in the plain form and in the dictionary form."""
     return pa.types.is_string(data_type) or data_type == DICTIONARY_STRING
 
 
 def is_string_like(data_type: pa.DataType) -> bool:
-    """True for plain strings and binaries, whose values differ in length; False for dictionary strings."""
+    """Return True for plain strings and binaries, whose values differ in length; False for dictionary
+    strings."""
     return data_type.id in _STRING_LIKE
 
 
@@ -156,23 +157,23 @@ _STRING_LIKE: Final = frozenset({pa.string().id, pa.binary().id})
 
 
 def is_interval(data_type: pa.DataType) -> bool:
-    """True for the logical types of intervals of both kinds; False for their physical forms (duration,
+    """Return True for the logical types of intervals of both kinds; False for their physical forms (duration,
     int32)."""
     return isinstance(data_type, IntervalType)
 
 
 def is_year_month(data_type: pa.DataType) -> bool:
-    """True for the logical types of intervals of years and months."""
+    """Return True for the logical types of intervals of years and months."""
     return isinstance(data_type, IntervalType) and data_type.first in MONTHS_OF
 
 
 def is_day_time(data_type: pa.DataType) -> bool:
-    """True for the logical types of intervals of days, hours, minutes and seconds."""
+    """Return True for the logical types of intervals of days, hours, minutes and seconds."""
     return isinstance(data_type, IntervalType) and data_type.first in MICROS_OF
 
 
 def units_of(kind: IntervalType) -> tuple[str, ...]:
-    """Return the units from the type's first to its last.
+    """Return the interval type's units, from its first to its last.
 
     >>> units_of(INTERVALS["DAY", "MINUTE"])
     ('DAY', 'HOUR', 'MINUTE')
@@ -196,15 +197,16 @@ def common_interval(left: IntervalType, right: IntervalType) -> IntervalType | N
 
 
 def holds_interval(data_type: pa.DataType) -> bool:
-    """True for the logical types of intervals, and for nested types that hold one at any depth."""
+    """Return True for the logical types of intervals, and for nested types that contain an interval at any
+    depth."""
     if pa.types.is_nested(data_type):
         return any(holds_interval(data_type.field(index).type) for index in range(data_type.num_fields))
     return isinstance(data_type, IntervalType)
 
 
 def with_leaves(data_type: pa.DataType, leaf: Callable[[pa.DataType], pa.DataType]) -> pa.DataType:
-    """Return the type with ``leaf(type)`` in the place of each type that isn't nested; the structure of
-    lists, maps and structs, and the names of fields, stay. A type that isn't nested gives
+    """Return the type with each part that isn't nested replaced by ``leaf(part)``; the structure of lists,
+    maps and structs, and the names of fields, stay. For a type that isn't nested, return
     ``leaf(data_type)``."""
     if pa.types.is_list(data_type):
         return pa.list_(data_type.value_field.with_type(with_leaves(data_type.value_type, leaf)))
@@ -216,8 +218,8 @@ def with_leaves(data_type: pa.DataType, leaf: Callable[[pa.DataType], pa.DataTyp
 
 
 def physical(data_type: pa.DataType) -> pa.DataType:
-    """Return the physical form of a logical type (for strings the plain form; the dictionary form is as
-    good).
+    """Return the physical form of a logical type; for strings the plain ``string`` type, though a column may
+    also be a dictionary.
 
     >>> physical(pa.decimal128(12, 2))
     Decimal64Type(decimal64(12, 2))
@@ -275,7 +277,7 @@ def ddl(data_type: pa.DataType) -> str:
 
 def sql_name(data_type: pa.DataType) -> str:
     """Return Spark's name of a type as Spark's error messages and the column names of CAST show it
-    (``DataType.sql``). Raises InternalError like :func:`ddl`.
+    (``DataType.sql``). Raises InternalError for an Arrow type that no type of Spark SQL has.
 
     >>> sql_name(pa.decimal128(12, 2)), sql_name(pa.list_(pa.int32()))
     ('DECIMAL(12,2)', 'ARRAY<INT>')

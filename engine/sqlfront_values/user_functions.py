@@ -1,8 +1,8 @@
-"""The user's functions, the only code in a plan.
+"""User-defined Python functions, the only executable code that a plan contains.
 
-Where the function is defined, a :class:`UserFunction` is little more than a reference. The function is
-pickled when it is first sent to a member, and unpickled on the member that calls it first; members that only
-pass the bytes on never unpickle them.
+In the process that defines the function, a :class:`UserFunction` is little more than a reference. The
+function is pickled when it is first sent to a member, and unpickled on the member that calls it first;
+members that only pass the bytes on never unpickle them.
 """
 
 from collections.abc import Callable
@@ -12,8 +12,8 @@ from sqlfront_values.errors import InterfaceError, OperationalError
 
 
 class UserFunction:
-    """A Python function, or its pickled form until the first use. Two user functions are equal only if they
-    are the same object.
+    """A user-defined Python function; on other members its pickled form until the first use. Two user
+    functions are equal only if they are the same object.
 
     >>> UserFunction.from_pickled(UserFunction(len).pickled()).function("four")
     4
@@ -27,17 +27,17 @@ class UserFunction:
 
     @classmethod
     def from_pickled(cls, pickled: bytes) -> Self:
-        """Build a user function from bytes of :meth:`pickled`. Unpickling runs code: pass only bytes from a
-        peer that has proven to be a member."""
+        """Make a user function from the bytes that :meth:`pickled` returns. Its first use unpickles the
+        bytes, which runs code: pass only bytes from a peer that has proven to be a member."""
         made = cls.__new__(cls)
         made._function, made._pickled = None, pickled
         return made
 
     @property
     def function(self) -> Callable[..., object]:
-        """Return the Python function; the first access on another member unpickles it. Raises
-        OperationalError if the function can't be loaded here, for example because a module that the function
-        uses is not installed."""
+        """The Python function; on another member the first access unpickles it. Raises OperationalError if
+        the function can't be loaded here, for example because a module that the function uses is not
+        installed."""
         if self._function is None:
             import cloudpickle  # noqa: PLC0415 - loaded when first used
 
@@ -54,8 +54,8 @@ class UserFunction:
         return self._function
 
     def pickled(self) -> bytes:
-        """Return the function's pickled form: a reference if the function is importable, else its code.
-        Raises InterfaceError if the function can't be pickled."""
+        """Return the function's pickled form: a reference if the function can be imported by name, else its
+        code. Raises InterfaceError if the function can't be pickled."""
         if self._pickled is None:
             import cloudpickle  # noqa: PLC0415 - loaded when first used
 

@@ -1,7 +1,10 @@
 """The session's catalog: tables and views by name, for the life of the session.
 
-The only database is ``default``; a temporary view hides a table or view of the same name in it. All methods
-may be called from several threads: a change makes a new version, and readers never see half of a version.
+The only database is ``default``; a temporary view hides a table or view of the same name in the database. All
+methods may be called from several threads: a change makes a new version, and a reader sees one complete
+version.
+
+Beside Spark, the names of the Spark session's relations are visible, too (:class:`Elsewhere`).
 """
 
 import threading
@@ -28,7 +31,7 @@ SYSTEM_SCHEMAS: Final = frozenset({"information_schema", "sys"})
 
 
 class NamedRelation:
-    """A relation of the catalog by its name: the base of tables and views."""
+    """The name of a relation in the catalog, which tables and views have: the base of their entries."""
 
     __slots__ = ()
     name: str
@@ -37,23 +40,24 @@ class NamedRelation:
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """The name with its mandatory qualifier."""
+        """The parts of the entry's dotted name, with only those qualifiers that SQL must write."""
         return (*self.database, self.name)
 
     @property
     def qualifier(self) -> tuple[str, ...]:
         """The longest qualifier that may stand before a column's name, in lower case; its last parts alone
-        may stand there, too."""
+        are allowed, too, as ``t`` for ``spark_catalog.default.t``."""
         if self.temporary:
             return tuple(part.lower() for part in self.parts)
         return (DEFAULT_CATALOG, DEFAULT_DATABASE, self.name.lower())
 
 
 class TableEntry(NamedRelation, msgspec.Struct, frozen=True, eq=False):
-    """A named table. To SQL a ``temporary`` entry is a view over a table. A temporary entry has no database,
-    unless the entry stands for a relation of another session (``database`` is then the relation's whole
-    qualifier), or is global (GLOBAL_TEMP). ``details``: comments and the like; a cached table's belong to its
-    origin."""
+    """A named table. In SQL, a ``temporary`` entry is a temporary view whose rows are those of ``table``.
+
+    A temporary entry has no ``database``, unless it is global (GLOBAL_TEMP) or stands for a relation of
+    another session; then ``database`` is the relation's complete qualifier. ``details`` are comments and
+    properties; the details of a cached table are those of the table that it caches."""
 
     name: str
     table: Table
@@ -63,11 +67,15 @@ class TableEntry(NamedRelation, msgspec.Struct, frozen=True, eq=False):
 
 
 class ViewEntry(NamedRelation, msgspec.Struct, frozen=True, eq=False):
-    """A view: the text of its query, bound again at each use. ``columns`` rename the query's columns, if any
-    are given. ``database`` is the qualifier of a global temporary view. ``details``: comments and properties.
-    ``schema``: the query's columns at the view's creation, which the view keeps whatever its tables get; None
-    if the columns weren't known. ``sees``: the temporary relations that the query of a temporary view read
-    then, in lower case; other names mean permanent relations for all time. None = all temporary ones."""
+    """A view: the text of its query, which is bound again at each use.
+
+    ``columns`` rename the query's columns if given. ``database`` is the qualifier of a global temporary view.
+    ``details``: comments and properties. ``schema``: the query's columns at the view's creation, which the
+    view keeps even if its tables get others; None if the columns weren't known.
+
+    ``sees`` concerns a temporary view: the temporary relations, in lower case, that its query read at its
+    creation; any other name in the query means a permanent relation, also later. None: all temporary
+    relations are visible."""
 
     name: str
     sql: str
@@ -80,7 +88,8 @@ class ViewEntry(NamedRelation, msgspec.Struct, frozen=True, eq=False):
 
     @property
     def columns_at_creation(self) -> pa.Schema | None:
-        """The columns that the view had when it was made, under its own names; None if they weren't known."""
+        """The columns that the view had when it was created, under the view's names for them; None if the
+        columns weren't known."""
         if self.schema is None or not self.columns:
             return self.schema
         return pa.schema(list(map(pa.field, self.columns, self.schema.types)))
@@ -94,28 +103,30 @@ NO_LOOKUPS: Final[Lookups] = MappingProxyType({})
 
 
 class Elsewhere(Protocol):
-    """The names of another session beside this session: temporary views of the other session hide relations
-    here, its other relations are visible if no relation here has the name."""
+    """The names of another session, Spark's, that are visible in this session: the other session's temporary
+    views hide relations of this session; its other relations are visible if this session has none of the
+    name."""
 
     def has_view(self, name: str) -> bool:
-        """Whether the other session has a temporary view of that name."""
+        """Return whether the other session has a temporary view of that name."""
 
     def whole_name(self, parts: tuple[str, ...]) -> tuple[str, ...] | None:
-        """The parts of the whole name of the other session's relation that a dotted name stands for; None if
-        the other session has no such relation."""
+        """Return the fully qualified name, in parts, of the other session's relation that a dotted name
+        means; None if the other session has no such relation."""
 
     def entry(self, parts: tuple[str, ...]) -> Entry:
-        """Return the other session's relation of a dotted name, as an entry whose rows can be read from
-        here."""
+        """Return an entry for the other session's relation of a dotted name, by which this session can read
+        the relation's rows."""
 
 
 class FoundElsewhere(NotSupportedError):
-    """An error for a statement that the other session has to run, such as a query that reads a relation which
-    only the other session can read."""
+    """An error for a statement that the other session has to run, such as a query of a relation that only the
+    other session can read."""
 
 
 class _State(msgspec.Struct, frozen=True):
-    """One version of the catalog; replaced as a whole. ``comment``: that of the schema ``default``."""
+    """One version of the catalog's content, never changed. ``relations`` are the permanent tables and views,
+    ``temporary`` the temporary ones, both by key. ``comment`` is the comment of the schema ``default``."""
 
     version: int
     relations: Mapping[str, Entry]
@@ -139,25 +150,27 @@ class Catalog:
         self._state = _State(0, MappingProxyType({}), MappingProxyType({}))
 
     def pinned(self) -> "PinnedCatalog":
-        """Return the current version of the catalog, which later changes don't affect, with a record of
-        lookups that is empty."""
+        """Return the current version of the catalog, which later changes don't affect, and which records its
+        lookups."""
         return PinnedCatalog(self._path_tables, self._state, elsewhere=self.elsewhere)
 
     def without_temporary(self) -> "PinnedCatalog":
-        """The current version as a permanent view sees it, without temporary relations."""
+        """Return the current version of the catalog without temporary relations, as the query of a permanent
+        view sees it."""
         return self.pinned().without_temporary()
 
     def seen_by(self, view: ViewEntry) -> "PinnedCatalog":
-        """The current version as the query of a view sees it."""
+        """Return the current version of the catalog as the query of ``view`` sees it: with only those
+        temporary relations that the view may read."""
         return self.pinned().seen_by(view)
 
     def with_elsewhere(self) -> "PinnedCatalog":
-        """Return the current version of the catalog, in which the names of the other session's relations are
-        found, too, instead of raising FoundElsewhere."""
+        """Return the current version of the catalog, in which a lookup of another session's relation returns
+        an entry instead of raising FoundElsewhere."""
         return _WideCatalog(self._path_tables, self._state, elsewhere=self.elsewhere)
 
     def mapped(self, change: Callable[[Entry], Entry]) -> "PinnedCatalog":
-        """Return the current version of the catalog with ``change(entry)`` in the place of each entry."""
+        """Return the current version of the catalog with each entry replaced by ``change(entry)``."""
         state = self._state
         relations, temporary = (
             MappingProxyType({key: change(entry) for key, entry in group.items()})
@@ -168,11 +181,12 @@ class Catalog:
 
     @property
     def version(self) -> int:
-        """A number that grows with every change of the set of tables and views."""
+        """A number that grows with every change of the catalog."""
         return self._state.version
 
     def touch(self) -> None:
-        """Make a new version with the same content, since the other session's names may have changed."""
+        """Make a new version with the same content, so that ``version`` grows; called when the other
+        session's names may have changed."""
         with self._lock:
             state = self._state
             self._state = structs.replace(state, version=state.version + 1)
@@ -183,15 +197,15 @@ class Catalog:
         return self._state.comment
 
     def comment_on_schema(self, comment: str) -> None:
-        """Give the schema ``default`` another comment."""
+        """Replace the comment of the schema ``default``."""
         with self._lock:
             state = self._state
             self._state = structs.replace(state, version=state.version + 1, comment=comment)
 
     def lookup(self, parts: tuple[str, ...], *, temporary: bool = True) -> Entry | None:
-        """Return the relation of a dotted name, case-insensitively; None if no relation has the name.
-        ``temporary``: whether the result may be a temporary relation. Raises FoundElsewhere if the name
-        stands for a relation of the other session."""
+        """Return the relation of a dotted name, case-insensitively; None if no relation has the name. Without
+        ``temporary`` only permanent relations are found. Raises FoundElsewhere if the name means a relation
+        of the other session."""
         elsewhere = self.elsewhere
         if elsewhere is not None and temporary and len(parts) == 1 and elsewhere.has_view(parts[0]):
             return self._found_elsewhere(parts, "temporary view")
@@ -202,13 +216,13 @@ class Catalog:
         return found
 
     def _found_elsewhere(self, parts: tuple[str, ...], kind: str) -> Entry:
-        """Raise FoundElsewhere for a relation of the other session; ``kind`` (table, temporary view) is for
-        the message. A catalog whose readers also read such relations returns the entry instead."""
+        """Raise FoundElsewhere for a relation of the other session; ``kind`` ("table" or "temporary view") is
+        for the message. A subclass returns an entry for the relation instead."""
         raise FoundElsewhere(f"`{'.'.join(parts)}` is a {kind} of Spark's")
 
     def own(self, parts: tuple[str, ...], *, temporary: bool = True) -> Entry | None:
-        """The relation of a dotted name in this session, as :meth:`lookup` without the other session's
-        names."""
+        """Return the relation of a dotted name in this session, whatever names the other session has; None if
+        no relation has the name. ``temporary`` as for :meth:`lookup`."""
         state = self._state
         found = state.temporary.get(_key(parts)) if temporary else None
         if found is None and (len(parts) == 1 or is_default(parts[:-1])):
@@ -218,12 +232,12 @@ class Catalog:
         return found
 
     def has_temporary(self, parts: tuple[str, ...]) -> bool:
-        """Whether the dotted name stands for a temporary table or view of this session."""
+        """Return whether the dotted name means a temporary table or view of this session."""
         return _key(parts) in self._state.temporary
 
     def agrees(self, lookups: Lookups) -> bool:
-        """Whether the names of ``lookups`` still stand for the same relations, so that a plan made by these
-        lookups is valid."""
+        """Return whether the lookups still have the same results, so that a plan that was made with these
+        results is valid."""
         try:
             return all(
                 self.lookup(parts, temporary=temporary) is entry
@@ -233,8 +247,8 @@ class Catalog:
             return False
 
     def path_table(self, parts: tuple[str, ...]) -> Table | None:
-        """The table of ``format.`path``` or of a system schema; None if the name isn't of that form or the
-        format is unknown."""
+        """Return the table that a name like ``format.`path```, or the name of a table in a system schema,
+        means; None if the name isn't of that form or the format is unknown."""
         if len(parts) == 3 and parts[0].lower() == DEFAULT_CATALOG and parts[1].lower() in SYSTEM_SCHEMAS:
             parts = parts[1:]
         if len(parts) != 2 or self._path_tables is None:
@@ -242,19 +256,19 @@ class Catalog:
         return self._path_tables(parts[0].lower(), parts[1])
 
     def entries(self) -> tuple[Entry, ...]:
-        """All tables and views, temporary ones last, each group by name."""
+        """Return all tables and views, sorted by name, the permanent ones before the temporary ones."""
         state = self._state
         return tuple(group[name] for group in (state.relations, state.temporary) for name in sorted(group))
 
     def names(self) -> tuple[str, ...]:
-        """All names, as given, sorted."""
+        """Return the names of all tables and views, sorted, in the case in which they were given."""
         return tuple(sorted({entry.name for entry in self.entries()}))
 
     def add(self, entry: Entry, *, replace: bool = False) -> Entry | None:
         """Add a table or view; return the entry that it replaced, None if the name was free.
 
         Raises ProgrammingError (TABLE_OR_VIEW_ALREADY_EXISTS, or TEMP_TABLE_OR_VIEW_ALREADY_EXISTS for a
-        temporary entry) if the name is taken and ``replace`` is false.
+        temporary entry) if the name is taken and ``replace`` is False.
         """
         with self._lock:
             state = self._state
@@ -267,9 +281,9 @@ class Catalog:
             return previous
 
     def exchange(self, present: Entry, entry: Entry, lookups: Lookups = NO_LOOKUPS) -> bool:
-        """Put a relation's new entry in the place of the ``present`` one, of the same name, if the names of
-        ``lookups`` still stand for the same relations at that moment. Return whether they do, and whether
-        the present entry was still in the catalog; if not, nothing is changed."""
+        """Replace the entry ``present`` by ``entry``, which has the same name. Return True if it was
+        replaced. Return False, and change nothing, if ``present`` is no longer in the catalog, or if one of
+        the ``lookups`` has another result by now."""
         while True:
             state = self._state
             if not self.agrees(lookups):  # asks the other session, too, hence without the lock
@@ -285,9 +299,9 @@ class Catalog:
                 return True
 
     def rename(self, present: Entry, renamed: Entry) -> bool:
-        """Put the entry ``renamed``, of another name, in the place of the ``present`` one. Return whether the
-        present entry was still in the catalog; if not, nothing is changed. Raises ProgrammingError
-        (TABLE_OR_VIEW_ALREADY_EXISTS) if the new name is taken."""
+        """Replace the entry ``present`` by ``renamed``, which has another name. Return True if it was
+        replaced; return False, and change nothing, if ``present`` is no longer in the catalog. Raises
+        ProgrammingError (TABLE_OR_VIEW_ALREADY_EXISTS) if the new name is taken."""
         with self._lock:
             temporary = present.temporary
             group = dict(self._state.temporary if temporary else self._state.relations)
@@ -300,8 +314,8 @@ class Catalog:
             return True
 
     def remove(self, parts: tuple[str, ...]) -> Entry | None:
-        """Remove the relation of a dotted name, a temporary relation first; return the removed entry, None
-        if no relation has the name."""
+        """Remove the relation that a dotted name means, the temporary relation if there is one. Return the
+        removed entry; None if no relation has the name."""
         with self._lock:
             state = self._state
             key = parts[-1].lower()
@@ -316,15 +330,16 @@ class Catalog:
             return removed
 
     def _publish(self, group: Mapping[str, Entry], *, temporary: bool) -> None:
-        """Make a new version of the catalog, with ``group`` as its temporary relations or, without
-        ``temporary``, its permanent relations. The caller holds the lock."""
+        """Make a new version of the catalog in which ``group`` replaces the temporary relations or, if
+        ``temporary`` is False, the permanent relations. The caller must hold the lock."""
         state, frozen = self._state, MappingProxyType(dict(group))
         changed = {"temporary" if temporary else "relations": frozen}
         self._state = structs.replace(state, version=state.version + 1, **changed)
 
 
 class PinnedCatalog(Catalog):
-    """One version of a catalog, with a record of all lookups."""
+    """One version of a catalog, which records all its lookups and their results: the dependencies of a
+    plan."""
 
     def __init__(
         self,
@@ -344,7 +359,7 @@ class PinnedCatalog(Catalog):
         self._lookups = {} if lookups is None else lookups
 
     def pinned(self) -> "PinnedCatalog":
-        """The same version, without recorded lookups."""
+        """Return the same version, with an empty record of lookups."""
         return type(self)(
             self._path_tables,
             self._state,
@@ -355,16 +370,18 @@ class PinnedCatalog(Catalog):
 
     @property
     def lookups(self) -> Lookups:
-        """The recorded lookups with their results."""
+        """The lookups so far, with their results."""
         return self._lookups
 
     def without_temporary(self) -> "PinnedCatalog":
-        """The same version as a permanent view sees it, without temporary relations."""
+        """Return the same version without temporary relations, as the query of a permanent view sees it; both
+        write to the same record of lookups."""
         state = _State(self._state.version, self._state.relations, MappingProxyType({}))
         return type(self)(self._path_tables, state, self._lookups, temporary=False, elsewhere=self.elsewhere)
 
     def seen_by(self, view: ViewEntry) -> "PinnedCatalog":
-        """The same version as the query of a view sees it."""
+        """Return the same version as the query of ``view`` sees it, with only those temporary relations that
+        the view may read; both write to the same record of lookups."""
         if not view.temporary:
             return self.without_temporary()
         return type(self)(
@@ -372,14 +389,15 @@ class PinnedCatalog(Catalog):
         )
 
     def lookup(self, parts: tuple[str, ...], *, temporary: bool = True) -> Entry | None:
-        """Look up and record, see :meth:`Catalog.lookup`."""
+        """Look up a dotted name as :meth:`Catalog.lookup` does, and record the result."""
         seen = temporary and self._temporary and (self._sees is None or parts[-1].lower() in self._sees)
         entry = self._lookups[parts, seen] = super().lookup(parts, temporary=seen)
         return entry
 
 
 class _WideCatalog(PinnedCatalog):
-    """A pinned catalog in which names of the other session resolve to entries readable from here."""
+    """A pinned catalog in which a name of another session's relation means an entry by which this session
+    reads the relation."""
 
     def _found_elsewhere(self, parts: tuple[str, ...], kind: str) -> Entry:
         assert self.elsewhere is not None
@@ -387,7 +405,7 @@ class _WideCatalog(PinnedCatalog):
 
 
 def _key(parts: tuple[str, ...]) -> str:
-    """The key of a temporary table or view with the dotted name ``parts``."""
+    """Return the key in the catalog of a temporary table or view with the dotted name ``parts``."""
     return "\0".join(parts).lower()  # a part may have dots of its own
 
 
@@ -396,7 +414,7 @@ def _key_of(entry: Entry) -> str:
 
 
 def is_default(qualifier: tuple[str, ...]) -> bool:
-    """Whether a qualifier names the only database.
+    """Return whether a qualifier names the only database.
 
     >>> is_default(("default",)), is_default(("spark_catalog", "DEFAULT")), is_default(("other",))
     (True, True, False)
@@ -406,7 +424,7 @@ def is_default(qualifier: tuple[str, ...]) -> bool:
 
 
 def is_session_schema(qualifier: tuple[str, ...]) -> bool:
-    """Whether a qualifier names the schema of temporary tables and views.
+    """Return whether a qualifier names the schema of temporary tables and views.
 
     >>> is_session_schema(("session",)), is_session_schema(("System", "session")), is_session_schema(())
     (True, True, False)
@@ -418,7 +436,7 @@ def is_session_schema(qualifier: tuple[str, ...]) -> bool:
 
 
 def already_exists(entry: Entry) -> Exception:
-    """The error for an entry whose name is taken."""
+    """Make the error for an entry that can't be added because its name is taken."""
     if entry.temporary:
         return spark_error(
             "TEMP_TABLE_OR_VIEW_ALREADY_EXISTS",
@@ -429,7 +447,8 @@ def already_exists(entry: Entry) -> Exception:
 
 
 def name_taken(entry: Entry) -> Exception:
-    """The error for a relation, temporary or not, that can't have its name, since another one has it."""
+    """Make the error TABLE_OR_VIEW_ALREADY_EXISTS for a relation that can't have its name because another
+    relation has it."""
     schema = "" if entry.temporary else f"`{DEFAULT_DATABASE}`."
     return spark_error(
         "TABLE_OR_VIEW_ALREADY_EXISTS",

@@ -45,7 +45,8 @@ def check(plan: LogicalPlan, outer: Sequence[Column] = ()) -> LogicalPlan:
 
 
 def _rows_read(plan: LogicalPlan) -> list[tuple[Column, ...]]:
-    """For each operand of the node, in order, the row that the operand's columns refer to."""
+    """Return, for each expression that the node evaluates, the row that the expression's columns refer to; in
+    the order of ``plan.operands()``."""
     match plan:
         case LogicalScan(table=table):
             fields = enumerate(table.schema)

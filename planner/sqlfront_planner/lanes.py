@@ -1,4 +1,4 @@
-"""The choice of a query's lane, with the reason."""
+"""The choice of a query's lane and of the parallelism of its job, with the reason."""
 
 from collections.abc import Iterable
 from enum import Enum, StrEnum
@@ -21,7 +21,7 @@ SERIAL_ROWS: Final = 100_000
 
 
 class Lane(StrEnum):
-    """The lanes of statements."""
+    """The kind of execution that answers a statement."""
 
     DIRECT = "direct"
     """Rows looked up by key, projected and filtered; no job."""
@@ -63,7 +63,8 @@ class InputSize(msgspec.Struct, frozen=True):
 
 
 class Choice(msgspec.Struct, frozen=True):
-    """A lane, the parallelism of the job, and the reason for both, in words that EXPLAIN shows."""
+    """The choice for a query: its lane, the parallelism of its job, and the reason for both in words for
+    EXPLAIN."""
 
     lane: Lane
     regime: Regime
@@ -73,9 +74,10 @@ class Choice(msgspec.Struct, frozen=True):
 def input_size(
     plans: Iterable[LogicalPlan], cardinality: Cardinality, conditions: KeyConditions | None = None
 ) -> InputSize:
-    """The estimated input of the scans of a query's plans. A scan by a bounded number of keys (``conditions``
-    holds the scans' key conditions), or by the keys of a join's other side, reads the rows that it finds; any
-    other scan reads the whole table."""
+    """Estimate the input of the scans in a query's plans.
+
+    A scan that finds its rows by a bounded number of keys (from ``conditions``, the key conditions of the
+    scans) or by the keys of a join reads the rows found; any other scan reads the whole table."""
     conditions = conditions or KeyConditions()
     rows = size = 0.0
     nodes = [node for plan in plans for node in walk_plan(plan)]
@@ -100,7 +102,7 @@ def input_size(
 
 
 def choose(size: InputSize) -> Choice:
-    """Choose the lane and the regime for an input of ``size``: by the number of rows alone.
+    """Choose the lane and the parallelism (regime) for an input of ``size``: by the number of rows alone.
 
     >>> print(choose(InputSize(2_000, 80_000, 1)).reason)
     about 2,000 rows of 1 table, inline on the caller's thread

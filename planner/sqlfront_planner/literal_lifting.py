@@ -1,9 +1,9 @@
-"""Separation of a query's text from its literals: texts that differ only in literals share a plan.
+"""Separation of a query's text from its literals, so that texts that differ only in literals share a plan.
 
 :func:`split` takes numbers and strings out of a text by one regular expression, in about a microsecond. The
-function knows no grammar: the binder decides whether a literal may differ from run to run
-(:mod:`sqlfront_planner.binder.expressions.literals`), from the literal's place in the syntax tree. All other
-literals are part of the plan's key, so a plan is used only for texts of the same meaning.
+function knows no grammar: the binder decides from a literal's place in the syntax tree whether its value may
+differ from run to run (:mod:`sqlfront_planner.binder.expressions.literals`). All other literals are part of
+the plan's key, so a plan is used only for texts of the same meaning.
 """
 
 import re
@@ -31,8 +31,9 @@ _NOWHERE: Final = exp.Literal.number(0)
 
 
 def split(text: str) -> tuple[tuple[str, ...], list[str]]:
-    """Split the text into the pieces around its literals, and the literals as written, in order. Pieces and
-    literals together give the text.
+    """Split the text into the pieces around its literals, and the literals as they are written, both in
+    order. There is one piece more than literals; put together in turn, they give the text, except for
+    comments.
 
     >>> split("select a from t where k = 17 and c1 = 'it'")
     (('select a from t where k = ', ' and c1 = ', ''), ['17', "'it'"])
@@ -44,7 +45,8 @@ def split(text: str) -> tuple[tuple[str, ...], list[str]]:
 
 
 def _split_with_care(text: str) -> tuple[tuple[str, ...], list[str]]:
-    """Split any text as :func:`split`. Comments are dropped from the pieces, hints are kept.
+    """Split a text as :func:`split` does, also with comments, quoted names and escapes. Comments are dropped
+    from the pieces; hints (``/*+ ... */``) are not.
 
     >>> _split_with_care("select a /* 17 */ from t where k = 17 -- b")
     (('select a   from t where k = ', ''), ['17'])
@@ -69,8 +71,8 @@ def _split_with_care(text: str) -> tuple[tuple[str, ...], list[str]]:
 
 
 def _has_plain_comments(text: str) -> bool:
-    """Whether the text has comments whose ends the pattern finds: no comment is nested or continued, and no
-    raw string ends in a backslash."""
+    """Return whether the text has comments that the pattern can drop, because it finds their ends: no comment
+    is nested, and the text has no backslash and no carriage return."""
     if "\\" in text or "\r" in text:
         return False
     opened = text.count("/*")
@@ -78,7 +80,8 @@ def _has_plain_comments(text: str) -> bool:
 
 
 def spaced(skeleton: tuple[str, ...]) -> tuple[str, ...]:
-    """Normalize white space outside of quoted names in a skeleton to single blanks.
+    """Replace white space outside of quoted names by single blanks in a ``skeleton``, the pieces of a text
+    around its literals (see :func:`split`).
 
     >>> spaced(("select a\\n  from t where k =  ", ""))
     ('select a from t where k = ', '')
@@ -98,12 +101,13 @@ def spaced(skeleton: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def is_plain(text: str) -> bool:
-    """Whether the simple pattern finds all literals: the text has no comments, quoted names or escapes."""
+    """Return whether the text has no comments, quoted names or escapes, so that the simple pattern finds all
+    literals."""
     return not ('"' in text or "`" in text or "\\" in text or "--" in text or "/*" in text)
 
 
 def spans(text: str) -> list[tuple[int, int]]:
-    """The ranges of the literals of :func:`split` in the text.
+    """Return the ranges (start, end) in the text of the literals that :func:`split` finds.
 
     >>> spans("select `c 1` /* 2 */ from t where k = 17")
     [(38, 40)]
@@ -113,8 +117,8 @@ def spans(text: str) -> list[tuple[int, int]]:
 
 
 def plain_literal(text: str) -> tuple[object, pa.DataType] | None:
-    """The value and type of a literal from :func:`split`, with or without a minus sign. None for an invalid
-    number in Spark, and for a string with a variable (``${name}``).
+    """Return the value and type of a literal from :func:`split`, with or without a minus sign; None for a
+    number that is invalid in Spark, and for a string with a variable (``${name}``).
 
     >>> plain_literal("-17"), plain_literal("'it''s'")[0], plain_literal("9" * 39), plain_literal("'${x}'")
     ((-17, DataType(int32)), "it's", None, None)

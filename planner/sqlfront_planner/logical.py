@@ -44,21 +44,21 @@ _TABLE_PARTS: Final = Memo[
 
 
 class LogicalPlan(msgspec.Struct, frozen=True):
-    """The base of all logical nodes (frozen Structs)."""
+    """The base class of the nodes of a logical plan; a node with its inputs is a plan."""
 
     @property
     def label(self) -> str:
-        """The operator's name in texts, such as ``Filter``."""
+        """The operator's name in EXPLAIN and in errors, such as ``Filter``."""
         return type(self).__name__.removeprefix("Logical")
 
     @property
     def schema(self) -> pa.Schema:
-        """Names and types of the output row's columns; names need not be unique."""
+        """The names and types of the output row's columns; names need not be unique."""
         raise NotImplementedError
 
     def row(self) -> tuple[Column, ...]:
-        """The output row as references to its columns: the content of :attr:`schema` at a tenth of its
-        cost."""
+        """Return references to the columns of the output row, in order. They have the names and types of
+        :attr:`schema`, at a tenth of its cost."""
         raise NotImplementedError
 
     @property
@@ -67,26 +67,27 @@ class LogicalPlan(msgspec.Struct, frozen=True):
         raise NotImplementedError
 
     def inputs(self) -> tuple["LogicalPlan", ...]:
-        """The input plans, left to right."""
+        """Return the input plans, left to right."""
         return ()
 
     def with_inputs(self, inputs: tuple["LogicalPlan", ...]) -> "LogicalPlan":
-        """The node over new inputs of equal schemas."""
+        """Return the node with other inputs, which have the same schemas as its inputs."""
         assert not inputs
         return self
 
     def operands(self) -> tuple[Expr, ...]:
-        """All expressions that the node evaluates, in the order of the node's fields."""
+        """Return all expressions that the node evaluates, in the order of the node's fields."""
         return ()
 
     def with_operands(self, operands: tuple[Expr, ...]) -> "LogicalPlan":
-        """The node with new expressions of equal types, as many as :meth:`operands` returns."""
+        """Return the node with other expressions, which have the types and the number of those that
+        :meth:`operands` returns."""
         assert not operands
         return self
 
 
 class UnaryPlan(LogicalPlan, frozen=True):
-    """A node over one input."""
+    """The base class of nodes with one input."""
 
     input: LogicalPlan
 
@@ -98,7 +99,7 @@ class UnaryPlan(LogicalPlan, frozen=True):
 
 
 class PassingPlan(UnaryPlan, frozen=True):
-    """A node whose output rows are rows of its input, with the same columns."""
+    """The base class of nodes whose output rows are rows of the input, with all its columns."""
 
     @property
     def schema(self) -> pa.Schema:
@@ -113,12 +114,14 @@ class PassingPlan(UnaryPlan, frozen=True):
 
 
 class Subquery(Expr, frozen=True, tag_field="kind", tag=True):
-    """The base of the subquery expressions. ``plan`` may hold :class:`OuterColumn`."""
+    """The base class of subqueries in expressions. ``plan`` is the subquery's plan, in which an
+    :class:`OuterColumn` reads the enclosing query's row."""
 
     plan: LogicalPlan
 
     def describe(self) -> str:
-        """The text that EXPLAIN shows. EXPLAIN prints the plan below the node that holds the expression."""
+        """Return the expression's text in EXPLAIN, which prints the subquery's plan below the node that
+        evaluates the expression."""
         return "(scalar subquery)"
 
 
@@ -129,24 +132,25 @@ class OuterColumn(Expr, frozen=True, tag_field="kind", tag=True):
     name: str = ""
 
     def describe(self) -> str:
-        """The text that EXPLAIN shows."""
+        """Return the expression's text in EXPLAIN."""
         return f"outer.{self.name}#{self.ordinal}"
 
 
 class ScalarSubquery(Subquery, frozen=True, tag_field="kind", tag=True):
-    """The only value of the subquery's only row, or null if the subquery has no row; more than one row is an
-    error."""
+    """A subquery as a value: the only value of its only row, or null if it has no row; more than one row is
+    an error."""
 
 
 class Exists(Subquery, frozen=True, tag_field="kind", tag=True):
-    """Whether the subquery has a row."""
+    """A test that is true if the subquery has a row, else false."""
 
     def describe(self) -> str:
         return "EXISTS (subquery)"
 
 
 class InSubquery(Subquery, frozen=True, tag_field="kind", tag=True):
-    """``(operands) IN (plan)`` in three-valued logic; ``operands`` are over the enclosing row."""
+    """A test ``(operands) IN (plan)`` in three-valued logic; ``operands`` are expressions over the enclosing
+    row."""
 
     operands: tuple[Expr, ...]
 
@@ -161,9 +165,11 @@ class InSubquery(Subquery, frozen=True, tag_field="kind", tag=True):
 
 
 class LogicalScan(LogicalPlan, frozen=True):
-    """A scan of some columns of a table. ``columns`` are table ordinals; ``filters`` are conjuncts over
-    *table* ordinals that the scan has to apply; at most ``limit`` of the rows that pass are needed (None =
-    all)."""
+    """A scan of some columns of a table.
+
+    ``columns`` are ordinals of the table. ``filters`` are conditions, whose columns are ordinals of the
+    *table*, too; the scan returns only rows that satisfy all of them. At most ``limit`` of these rows are
+    needed (None = all)."""
 
     name: str
     table: Table
@@ -191,15 +197,17 @@ class LogicalScan(LogicalPlan, frozen=True):
 
 
 def table_row(schema: pa.Schema, ordinals: tuple[int, ...] | None = None) -> tuple[Column, ...]:
-    """The row of the columns ``ordinals`` of a table (None: of all columns) as references to its columns."""
+    """Return references to the columns ``ordinals`` of a table (None: to all columns), as the row of a
+    scan."""
     return _table_part(schema, ordinals)[2]
 
 
 def _table_part(
     schema: pa.Schema, ordinals: tuple[int, ...] | None
 ) -> tuple[pa.Schema, pa.Schema, tuple[Column, ...]]:
-    """A table's schema, and schema and row of its columns ``ordinals`` (None: of all columns). Results are
-    cached: planning a join needs them dozens of times, and each ``schema.field`` makes a new object."""
+    """Return a table's schema, the schema of its columns ``ordinals`` (None: of all columns), and references
+    to these columns. Results are cached: planning a join needs them dozens of times, and each
+    ``schema.field`` makes a new object."""
     known = _TABLE_PARTS.get((id(schema), ordinals))
     if known is not None and known[0] is schema:
         return known
@@ -209,7 +217,8 @@ def _table_part(
 
 
 class LogicalValues(LogicalPlan, frozen=True):
-    """Literal rows; the expressions hold no column. No columns and one row is SQL's FROM-less SELECT."""
+    """Rows of expressions that read no column, as of VALUES. A SELECT without FROM reads one row without
+    columns."""
 
     output: pa.Schema
     rows: tuple[tuple[Expr, ...], ...]
@@ -235,7 +244,7 @@ class LogicalValues(LogicalPlan, frozen=True):
 
 
 class LogicalFilter(PassingPlan, frozen=True):
-    """The rows for which ``condition`` is true."""
+    """A filter, which returns the rows for which ``condition`` is true."""
 
     condition: Expr
 
@@ -247,7 +256,7 @@ class LogicalFilter(PassingPlan, frozen=True):
 
 
 class LogicalProject(UnaryPlan, frozen=True):
-    """One output column per expression."""
+    """A projection, whose output has one column per expression."""
 
     expressions: tuple[Expr, ...]
     names: tuple[str, ...]
@@ -282,8 +291,8 @@ class JoinKey(NamedTuple):
     """Whether null equals null (``<=>``)."""
 
     def over_both(self, left_width: int) -> Expr:
-        """The key as a condition over the row of both sides, left columns first; ``left_width`` is the
-        number of left columns."""
+        """Return the key as a condition over the joined row, which has the left columns first; ``left_width``
+        is the number of left columns."""
         moved = map_columns(
             self.right, lambda column: Column(column.type, column.ordinal + left_width, column.name)
         )
@@ -291,11 +300,11 @@ class JoinKey(NamedTuple):
 
 
 class LogicalJoin(LogicalPlan, frozen=True, dict=True):
-    """The pairs of rows of both sides that satisfy ``keys`` and ``condition`` or, for other kinds than
-    INNER, the rows that the kind asks for.
+    """A join. INNER returns the pairs of rows that satisfy ``keys`` and ``condition``; :class:`JoinKind` says
+    what the other kinds return.
 
     The optimizer fills ``keys``. ``condition`` is over the concatenated row, None = true. A cross join is
-    INNER without either.
+    INNER without keys and condition.
     """
 
     left: LogicalPlan
@@ -332,7 +341,8 @@ class LogicalJoin(LogicalPlan, frozen=True, dict=True):
         return known
 
     def _unknown(self, name: str) -> "list[LogicalJoin]":
-        """The joins along the left inputs whose attribute ``name`` isn't cached yet, innermost first."""
+        """Return the joins along the left inputs, from this join down, that have no cached value of the
+        attribute ``name`` yet; the innermost join comes first."""
         found: list[LogicalJoin] = []
         plan: LogicalPlan = self
         while isinstance(plan, LogicalJoin) and name not in plan.__dict__:
@@ -359,8 +369,8 @@ class LogicalJoin(LogicalPlan, frozen=True, dict=True):
 
 
 class LogicalAggregate(UnaryPlan, frozen=True):
-    """One row per distinct key (null is a key); without keys exactly one row. The output columns are the
-    keys, then the aggregates. DISTINCT is an Aggregate without calls."""
+    """An aggregation, which returns one row per distinct key (null is a key); without keys exactly one row.
+    The output columns are the keys, then the values of the calls. DISTINCT is an Aggregate without calls."""
 
     keys: tuple[Expr, ...]
     calls: tuple[AggregateCall, ...]
@@ -389,8 +399,9 @@ class LogicalAggregate(UnaryPlan, frozen=True):
 
 
 class LogicalWindow(UnaryPlan, frozen=True):
-    """The input row followed by one column per call. All calls share the partitioning and the ordering, whose
-    expressions are over the input row (``order`` as pairs of expression and order)."""
+    """A computation of window functions: the output row is the input row followed by one column per call. All
+    calls share the partitioning and the order, whose expressions are over the input row (``order`` has pairs
+    of expression and sort order)."""
 
     partition: tuple[Expr, ...]
     order: tuple[tuple[Expr, SortOrder], ...]
@@ -416,9 +427,9 @@ class LogicalWindow(UnaryPlan, frozen=True):
         return below.width + len(added)
 
     def _added(self) -> tuple[LogicalPlan, list[tuple[str, WindowCall]]]:
-        """The plan under a stack of window nodes, and the columns that all nodes of the stack add, each with
-        the name. The loop over the stack makes one schema; a recursion would make one schema for each
-        node."""
+        """Return the plan under a stack of window nodes, and the columns that all nodes of the stack add, as
+        pairs of name and call. Going through the stack in a loop makes one schema, where a recursion would
+        make one per node."""
         plan: LogicalPlan = self
         windows: list[LogicalWindow] = []
         while isinstance(plan, LogicalWindow):
@@ -450,7 +461,8 @@ class LogicalWindow(UnaryPlan, frozen=True):
 
 
 class LogicalSort(PassingPlan, frozen=True):
-    """The rows in the order of ``keys`` (ordinals of the input); ``limit``/``offset`` make it a top-n."""
+    """A sort of the rows by ``keys``, ordinals of the input. With ``limit`` or ``offset`` it is a top-n: it
+    skips ``offset`` rows of the order and returns at most ``limit`` rows (None = all)."""
 
     keys: tuple[SortKey, ...]
     limit: int | None = None
@@ -458,14 +470,16 @@ class LogicalSort(PassingPlan, frozen=True):
 
 
 class LogicalLimit(PassingPlan, frozen=True):
-    """At most ``count`` rows (None = all) after skipping ``offset``, in the input's order."""
+    """A limit, which skips ``offset`` rows and returns at most ``count`` further rows (None = all), in the
+    input's order."""
 
     count: int | None
     offset: int = 0
 
 
 class SetKind(Enum):
-    """The rows that a set operation keeps; UNION (distinct) is an Aggregate over UNION ALL."""
+    """The kind of a set operation, which says which rows it returns. UNION (distinct) is an Aggregate over
+    UNION ALL."""
 
     UNION_ALL = "union all"
     """All rows of all branches."""
@@ -480,8 +494,8 @@ class SetKind(Enum):
 
 
 class LogicalSetOperation(LogicalPlan, frozen=True):
-    """Branches of equal types, column by column; the names are those of the first branch. INTERSECT and
-    EXCEPT have two branches; null equals null."""
+    """A set operation over branches that have the same types, column by column; the columns have the first
+    branch's names. INTERSECT and EXCEPT have two branches; null equals null."""
 
     kind: SetKind
     branches: tuple[LogicalPlan, ...]
@@ -505,18 +519,20 @@ class LogicalSetOperation(LogicalPlan, frozen=True):
 
 
 class LogicalScalarRow(PassingPlan, frozen=True):
-    """The only row of the input, or a row of nulls if the input is empty. A run raises
-    SCALAR_SUBQUERY_TOO_MANY_ROWS if the input has more than one row. The optimizer turns an uncorrelated
-    scalar subquery into this node."""
+    """A node that returns the only row of its input, or a row of nulls if the input is empty. If the input
+    has more rows, the run raises SCALAR_SUBQUERY_TOO_MANY_ROWS. The optimizer turns an uncorrelated scalar
+    subquery into this node."""
 
 
 def call_operands(call: AggregateCall) -> tuple[Expr, ...]:
-    """The expressions that an aggregate call evaluates: the arguments, then the filter if present."""
+    """Return the expressions that an aggregate call evaluates: the arguments, then the condition of FILTER if
+    it has one."""
     return call.arguments if call.filter is None else (*call.arguments, call.filter)
 
 
 def with_call_operands(call: AggregateCall, operands: Iterator[Expr]) -> AggregateCall:
-    """The call with its :func:`call_operands` replaced by the next items of ``operands``."""
+    """Return the call with the expressions that it evaluates (:func:`call_operands`) replaced by the next
+    items of ``operands``."""
     arguments = tuple(islice(operands, len(call.arguments)))
     condition = None if call.filter is None else next(operands)
     return AggregateCall(call.function, arguments, call.type, call.distinct, condition)
@@ -532,7 +548,8 @@ def walk_plan(plan: LogicalPlan) -> Iterator[LogicalPlan]:
 
 
 def distinct_nodes(plan: LogicalPlan) -> Iterator[LogicalPlan]:
-    """Yield the nodes of :func:`walk_plan`; a node that stands in several places comes once."""
+    """Yield the nodes of :func:`walk_plan`; a node object that stands in several places of the plan comes
+    once."""
     waiting, seen = [plan], set[int]()
     while waiting:
         node = waiting.pop()
@@ -545,9 +562,11 @@ def distinct_nodes(plan: LogicalPlan) -> Iterator[LogicalPlan]:
 def all_nodes(
     plan: LogicalPlan, *, repeated: bool = False, seen: set[int] | None = None
 ) -> Iterator[LogicalPlan]:
-    """Yield the plan's nodes, including the nodes of its subquery expressions: each node once, or with
-    ``repeated`` as often as it stands in the plan. Nodes whose identity is in ``seen`` are left out with
-    their subtrees. The identities of the yielded nodes are added to ``seen``, unless ``repeated``."""
+    """Yield the plan's nodes, including the nodes of its subquery expressions: each node object once, or with
+    ``repeated`` once for each of its places in the plan.
+
+    Nodes whose ``id()`` is in ``seen`` are left out with everything below them. Unless ``repeated``, the ids
+    of the yielded nodes are added to ``seen``."""
     waiting, passed = [plan], set[int]() if seen is None else seen
     while waiting:
         node = waiting.pop()
@@ -560,14 +579,14 @@ def all_nodes(
 
 
 def _below(node: LogicalPlan) -> list[LogicalPlan]:
-    """A node's inputs, then the plans of its subquery expressions."""
+    """Return a node's inputs, then the plans of its subquery expressions."""
     subqueries = (item for operand in node.operands() for item in walk(operand) if isinstance(item, Subquery))
     return [*node.inputs(), *(subquery.plan for subquery in subqueries)]
 
 
 def repeats(plan: LogicalPlan) -> int:
-    """The number of nodes by which the plan grows if shared nodes are counted in each of their places,
-    subquery expressions included."""
+    """Return how many nodes the plan would have more if each node that stands in several places were copied
+    for each place, plans of subquery expressions included."""
     sizes: dict[int, int] = {}
     waiting = [(plan, False)]
     while waiting:
@@ -581,21 +600,22 @@ def repeats(plan: LogicalPlan) -> int:
 
 
 def over(plan: LogicalPlan, inputs: Iterable[LogicalPlan]) -> LogicalPlan:
-    """The node with ``inputs`` as its inputs, which have the same schemas as the present inputs; the node
-    itself if the inputs are the present ones."""
+    """Return the node with ``inputs`` as its inputs, which have the same schemas as its present inputs; the
+    node itself if they are its present inputs."""
     given = tuple(inputs)
     return plan.with_inputs(given) if any(map(is_not, given, plan.inputs())) else plan
 
 
 def map_inputs(plan: LogicalPlan, rewrite: Callable[[LogicalPlan], LogicalPlan]) -> LogicalPlan:
-    """The node with ``rewrite`` applied to each of its inputs; the node itself if no input changes."""
+    """Return the node with ``rewrite`` applied to each of its inputs; the node itself if no input changes."""
     inputs = plan.inputs()
     return over(plan, [rewrite(child) for child in inputs]) if inputs else plan
 
 
 def transform_plan(plan: LogicalPlan, rewrite: Callable[[LogicalPlan], LogicalPlan]) -> LogicalPlan:
-    """Apply ``rewrite`` to every node of the plan, bottom-up, and return the new plan. Nodes under which
-    nothing changed are kept, and a node that stands in two places stays one node. ``rewrite`` is pure."""
+    """Apply ``rewrite`` to every node of the plan, bottom-up, and return the new plan. A node below which
+    nothing changes is passed to ``rewrite`` as it is. A node object that stands in several places stays one
+    object, so ``rewrite`` must be pure."""
     chain: list[UnaryPlan] = []
     node = plan
     while isinstance(node, UnaryPlan):  # a chain of nodes with one input each needs no recursion

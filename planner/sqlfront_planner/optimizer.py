@@ -2,8 +2,8 @@
 
 A rule preserves the plan's result: types, order and number of columns, and the multiset of rows. Names of
 columns are for display only; the result takes its names from the bound plan. The order of the rules matters:
-the docstring of each rule states its requirements on the rules before. A rule for certain nodes only is
-neither loaded nor run for plans without such nodes.
+the docstring of each rule says what it requires of the rules that run before it. A rule for certain nodes
+only is neither loaded nor run for plans without such nodes.
 """
 
 from collections.abc import Callable
@@ -35,12 +35,12 @@ Rewrite = Callable[[LogicalPlan, Settings], LogicalPlan]
 
 
 class Rule:
-    """A rule by its module in :mod:`sqlfront_planner.rules`: ``room.name``; the module's function of the same
-    name is the rewrite.
+    """A rule of the optimizer, named by its module in :mod:`sqlfront_planner.rules`, such as
+    ``joins.reorder_joins``; the module's function of the same name is the rewrite.
 
-    ``concerns``: constructs (see :func:`constructs`) of which a plan must hold at least one for the rule to
-    change the plan; without any, the rule runs on every plan. ``brings``: whether the rule adds constructs
-    that concern later rules.
+    ``concerns``: constructs (see :func:`constructs`) of which a plan must have at least one, else the rule is
+    skipped; if none are given, the rule runs on every plan. ``brings``: the rule may add constructs to the
+    plan, for which later rules then run.
     """
 
     def __init__(self, module: str, *concerns: object, brings: bool = False) -> None:
@@ -55,7 +55,7 @@ class Rule:
 
     @cached_property
     def rewrite(self) -> Rewrite:
-        """The rule's function, loaded at the first access."""
+        """The rule's function; the first access imports its module."""
         return cast(Rewrite, getattr(import_module(f"sqlfront_planner.rules.{self.module}"), self.name))
 
 
@@ -86,8 +86,8 @@ def optimize(
     plan: LogicalPlan, settings: Settings | None = None, held: frozenset[object] | None = None
 ) -> LogicalPlan:
     """Apply all rules that concern the plan, in the order of :data:`RULES`. The result has no subquery
-    expressions and is ready for lowering. ``settings``: the session's, None = the defaults. ``held``: the
-    plan's :func:`constructs`, None = not known yet."""
+    expressions and is ready for lowering. ``settings``: the session's settings, None = the defaults.
+    ``held``: the plan's :func:`constructs` if the caller has computed them, else None."""
     settings = settings or Settings()
     if held is None:
         held = constructs(plan)
@@ -103,9 +103,9 @@ def optimize(
 
 
 def constructs(plan: LogicalPlan) -> frozenset[object]:
-    """The constructs of a plan, subqueries included: the classes of its nodes, expressions and tables, and
-    the kinds of its joins. A call without arguments is a constant and counts as a :class:`Literal`, too; any
-    subquery counts as a :class:`Subquery`."""
+    """Return the constructs of a plan, subqueries included: the classes of its nodes, expressions and tables,
+    and the kinds of its joins. A call without arguments is a constant and counts as a :class:`Literal`, too;
+    any subquery counts as a :class:`Subquery`."""
     held: set[object] = set()
     seen: set[int] = set()
     items: list[LogicalPlan | Expr] = [plan]

@@ -1,4 +1,4 @@
-"""A query's plan: made once, bound for each run."""
+"""The plan of a query, made once and bound to the arguments of each run."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -32,11 +32,12 @@ from sqlfront_values.settings import Settings
 
 
 class Template(msgspec.Struct, frozen=True):
-    """A DAG, the objects for its sources, and the parts that differ from run to run. ``distributed``: the DAG
-    runs on all members, else on the planning member.
+    """A DAG whose parameters have no values yet, and what is needed to fill in the values of a run.
 
-    ``scans`` and ``fields`` (vertex, processor, names of the processor's fields) are the parts with
-    parameters or values of the run; ``reads`` are all scans.
+    ``resources`` are the objects for the DAG's sources, by key. ``reads`` are all scans. ``scans`` are the
+    scans whose filters hold parameters or values of the run, such as ``current_date``; ``fields`` names the
+    other processors that hold some: vertex, processor, and the processor's fields with the values.
+    ``distributed``: the DAG runs on all members, else on the planning member.
     """
 
     dag: DAG
@@ -49,13 +50,14 @@ class Template(msgspec.Struct, frozen=True):
     def bind(
         self, arguments: Sequence[object] = (), values: "run_values.RunValues | None" = None
     ) -> tuple[DAG, Mapping[str, object]]:
-        """Return the DAG of one run and the objects for the DAG's sources, by key. In the DAG, this run's
-        values stand for the parameters and run values. If no part of the template differs from run to run,
-        the template's DAG and objects are returned, not copied. Raises OperationalError (SQLSTATE 40001) if
-        the rows of a scanned table have moved to other members since the query was planned.
+        """Return the DAG of one run, in which values replace the parameters and the run's values, and the
+        objects for the DAG's sources, by key. If the template has neither parameters nor values of the run,
+        its DAG and objects are returned uncopied. Raises OperationalError (SQLSTATE 40001) if the rows of a
+        scanned table have moved to other members since the query was planned.
 
         ``arguments``: the parameters' values by index, in the form in which a Literal holds a value.
-        ``values``: the values of the run, such as ``current_date``; None = the values of this moment in UTC.
+        ``values``: the values of the run, such as ``current_date``; None = the values of this moment in
+        UTC.
         """
         if not self.scans and not self.fields:
             return self.dag, self.resources
@@ -87,14 +89,15 @@ class Template(msgspec.Struct, frozen=True):
     def literals(
         arguments: Sequence[object] = (), values: "run_values.RunValues | None" = None
     ) -> Callable[[Expr], Expr]:
-        """Make a function from expression to expression: it returns a Parameter or RunValue as the literal
-        of this run, and any other expression unchanged. ``arguments`` and ``values`` as of :meth:`bind`."""
+        """Return a function from expression to expression: for a Parameter or RunValue it returns the
+        literal with the value in this run, for any other expression the expression itself. For
+        ``arguments`` and ``values`` see :meth:`bind`."""
         return _literals(arguments, values or run_values.RunValues(Settings()))
 
 
 class SharedPlan(msgspec.Struct, frozen=True):
-    """A subplan that a separate job computes once per run; later jobs of the query read the rows from their
-    resource ``key``. ``name`` is for display."""
+    """A subplan whose rows a separate job computes once per run; the jobs that read the rows run later, and
+    find the rows among their resources by ``key``. ``name`` is for display."""
 
     key: str
     name: str
@@ -103,12 +106,13 @@ class SharedPlan(msgspec.Struct, frozen=True):
 
 
 class QueryPlan(msgspec.Struct, frozen=True):
-    """A planned query; immutable, valid as long as the table versions that the plan reads are wanted.
+    """A planned query; immutable. It reads fixed versions of its tables, and so can be run again as long as
+    these versions are wanted.
 
     ``schema`` is the result's schema, in logical types. ``reason`` explains the choice of the lane.
     ``input_rows`` and ``input_size`` (bytes) are the estimated input of the query's scans. ``bound`` and
-    ``optimized`` are the plans from which the DAG was made, for EXPLAIN. ``shared`` are the subplans to be
-    computed before, in that order.
+    ``optimized`` are the plans from which the DAG was made, for EXPLAIN. ``shared`` are the subplans that are
+    computed before the query's job, in this order.
     """
 
     template: Template
@@ -124,7 +128,7 @@ class QueryPlan(msgspec.Struct, frozen=True):
 
     @property
     def dag(self) -> DAG:
-        """The physical plan, with its parameters."""
+        """The physical plan, in which parameters have no values yet."""
         return self.template.dag
 
     @property
@@ -135,13 +139,14 @@ class QueryPlan(msgspec.Struct, frozen=True):
     def bind(
         self, arguments: Sequence[object] = (), values: "run_values.RunValues | None" = None
     ) -> tuple[DAG, Mapping[str, object]]:
-        """The DAG of one run and the objects for its sources besides the shared rows, see
-        :meth:`Template.bind`."""
+        """Return the DAG of one run and the objects for its sources, by key, see :meth:`Template.bind`. The
+        rows of the ``shared`` subplans are not among the objects."""
         return self.template.bind(arguments, values)
 
 
 def template_of(lowered: LoweredQuery) -> Template:
-    """Make the template of a lowered plan: find the parts that hold parameters or values of the run."""
+    """Make the template of a lowered plan: find the scans and processors with parameters or values of the
+    run."""
     sources = {scan.vertex for scan in lowered.scans}
     scans = tuple(scan for scan in lowered.scans if any(map(is_open, scan.request.filters)))
     fields = []
@@ -169,7 +174,8 @@ def _literals(arguments: Sequence[object], values: "run_values.RunValues") -> Ca
 
 
 def is_open(expression: Expr) -> bool:
-    """True if the expression's value may differ from run to run."""
+    """Return whether the expression's value may differ from run to run: it holds a parameter or a value of
+    the run, such as ``current_date``."""
     if isinstance(expression, Column | Literal):
         return False
     return any(isinstance(item, Parameter | RunValue) for item in walk(expression))

@@ -1,10 +1,10 @@
 """The cache of plans, by the text without literals and all further inputs of planning.
 
 The key of a plan consists of the skeleton of the text (:mod:`sqlfront_planner.literal_lifting`), the
-session's settings, the types of the arguments and of the lifted literals, and the values of all fixed
-literals and of the arguments whose values planning used. A plan is valid if the names still stand for the
-relations of planning and, for a plan of pinned versions, the versions are still current; an invalid plan is
-removed.
+session's settings, the types of the arguments and of the literals that became parameters, and the values of
+all other literals and of the arguments whose values planning used. A plan is valid if the names in the text
+still stand for the same relations and, for a plan that reads fixed versions of its tables, the versions are
+still current; an invalid plan is removed.
 """
 
 import threading
@@ -32,10 +32,10 @@ Skeleton = tuple[str, ...]
 
 
 class CachedPlan(msgspec.Struct, Generic[PlanT], eq=False, weakref=True):
-    """A plan and its dependencies. ``snapshots``: the versions that the plan reads, empty if each run reads
-    the current versions; ``pinned``: the positions of the arguments whose values the plan depends on;
-    ``literals``: the values of the text's literals that are parameters. ``last_used`` is in nanoseconds,
-    ``made`` in seconds since the epoch."""
+    """A plan and its dependencies. ``lookups``: what the names in the text stood for. ``snapshots``: the
+    versions that the plan reads, empty if each run reads the current versions; ``pinned``: the positions of
+    the arguments whose values the plan depends on; ``literals``: the values of the text's literals that are
+    parameters. ``last_used`` is in nanoseconds, ``made`` in seconds since the epoch."""
 
     plan: PlanT
     text: str
@@ -56,7 +56,8 @@ class CachedPlan(msgspec.Struct, Generic[PlanT], eq=False, weakref=True):
         )
 
     def is_current(self, catalog: Catalog) -> bool:
-        """Whether planning again would find the same relations and versions."""
+        """Return whether planning again would find the same relations and, if the plan reads fixed
+        versions, the same versions of the tables."""
         version = catalog.version
         if version != self.catalog_version:
             if not catalog.agrees(self.lookups):
@@ -67,9 +68,10 @@ class CachedPlan(msgspec.Struct, Generic[PlanT], eq=False, weakref=True):
 
 
 class _Shape(msgspec.Struct, Generic[PlanT], eq=False):
-    """The common part of the texts of one skeleton. ``lifted``: the literals (by number) that are parameters,
-    True for a literal behind a minus sign; ``fixed``: all other literals; ``pinned``: arguments whose values
-    the plans depend on."""
+    """The plans of the texts that differ only in literals. ``literals``: their number in each text;
+    ``lifted``: the literals that are parameters (number, and True for a literal after a minus sign);
+    ``fixed``: the numbers of all other literals; ``pinned``: the positions of the arguments whose values
+    the plans depend on; ``plans``: by :func:`_key`."""
 
     literals: int
     lifted: tuple[tuple[int, bool], ...]
@@ -79,15 +81,15 @@ class _Shape(msgspec.Struct, Generic[PlanT], eq=False):
 
 
 class PlanHolder(Protocol):
-    """A party that holds a plan beside the cache, such as a prepared statement."""
+    """An object that holds a plan outside of the cache, such as a prepared statement."""
 
     def sweep(self, catalog: Catalog) -> None:
-        """Let go of a plan that is no longer current."""
+        """Drop the held plan if it is no longer current, since ``catalog`` has changed."""
 
 
 class PlanCache(Generic[PlanT]):
-    """The plans of one session; safe to use from several threads. ``size``: the number of plans that are
-    kept, 0 = none."""
+    """The plans of one session; safe to use from several threads. ``size``: the greatest number of cached
+    plans, 0 = none."""
 
     def __init__(self, size: int) -> None:
         self._size = size
@@ -108,10 +110,11 @@ class PlanCache(Generic[PlanT]):
         catalog: Catalog,
         accept: Callable[[CachedPlan[PlanT]], bool] | None = None,
     ) -> tuple[CachedPlan[PlanT], tuple[object, ...]] | None:
-        """Find the plan for a text. ``settings`` are the session's plan key. Return the plan, and the values
-        of the text's literals that are parameters, which follow the arguments' values; None if no current
-        plan exists. A plan that is no longer current is removed. ``accept``: a condition on the plan, asked
-        before anything else is asked about the plan; None = every plan serves."""
+        """Find the plan for a text; ``settings`` is the session's part of the key. Return the plan, and the
+        values of the text's literals that are parameters, which follow the arguments' values; None if no
+        current plan exists. A plan that is no longer current is removed. ``accept``: a condition on the
+        plan; a plan for which it returns False isn't used and stays in the cache. None = every plan
+        serves."""
         skeleton, literals = split(text)
         shape = self._shapes.get(skeleton)
         if shape is None:
@@ -159,10 +162,10 @@ class PlanCache(Generic[PlanT]):
         pins: bool,
         catalog_version: int,
     ) -> CachedPlan[PlanT] | None:
-        """Keep a plan, made of ``binding`` for these arguments and settings; return the cached plan, None if
-        the plan isn't cacheable. ``pins``: the plan reads the versions that it was bound to, else each run
-        reads the current versions. ``catalog_version``: the version of the catalog at binding, or an earlier
-        version."""
+        """Add a plan that was made of ``binding`` for these arguments and settings. Return the cached plan;
+        None if the plan can't be used for a second run, or the cache's size is 0. ``pins``: the plan reads
+        the versions that it was bound to, else each run reads the current versions. ``catalog_version``:
+        the version of the catalog at binding, or an earlier version."""
         if not binding.repeatable or self._size <= 0:
             return None
         given = arguments.given
@@ -199,9 +202,10 @@ class PlanCache(Generic[PlanT]):
     def _shaped(
         self, skeleton: Skeleton, count: int, lifted: dict[int, bool], pinned: set[int]
     ) -> _Shape[PlanT]:
-        """The shape of a skeleton for a new plan. Literals and arguments that the new plan or the known
-        shape fixes are fixed; if that changes the known shape, a new shape without plans takes its place.
-        The caller holds the lock."""
+        """Return the shape in which a new plan of the skeleton is stored. ``count``: the number of
+        literals; ``lifted`` and ``pinned``: as the new plan needs them. A literal is lifted only if the
+        existing shape lifts it, too; an argument is pinned if either pins it. If the existing shape doesn't
+        fit, an empty shape replaces it. The caller holds the lock."""
         known = self._shapes.get(skeleton)
         if known is not None:
             before = dict(known.lifted)
@@ -216,13 +220,14 @@ class PlanCache(Generic[PlanT]):
         return shape
 
     def add_holder(self, holder: PlanHolder) -> None:
-        """Have :meth:`sweep` tell ``holder``, as long as somebody uses the holder."""
+        """Register a holder, whose ``sweep`` :meth:`sweep` calls as long as the holder is referenced
+        elsewhere."""
         with self._lock:
             self._holders.add(holder)
 
     def sweep(self, catalog: Catalog) -> None:
-        """Remove the plans whose tables have changed or are gone, here and from the holders: such plans keep
-        the tables' rows alive."""
+        """Remove the plans whose tables have changed or are gone, from the cache and from the holders,
+        since such plans keep old versions of the tables in memory."""
         with self._lock:
             holders = tuple(self._holders)
         for holder in holders:
@@ -241,7 +246,7 @@ class PlanCache(Generic[PlanT]):
         return self._count
 
     def clear(self) -> None:
-        """Forget all plans."""
+        """Remove all plans from the cache; prepared statements keep theirs."""
         with self._lock:
             self._shapes, self._alike, self._count = {}, {}, 0
 
@@ -269,8 +274,8 @@ class PlanCache(Generic[PlanT]):
 
 
 def with_literals(text: str, arguments: Arguments) -> Arguments:
-    """Return the user's ``arguments``, followed by an empty place (None, of the type void) for each literal
-    of the ``text``. A binder that turns literals into parameters fills the places."""
+    """Return the user's ``arguments``, followed by a placeholder (None, of the type void) for each literal
+    of the ``text``. A binder that turns literals into parameters replaces the placeholders."""
     return arguments.with_room_for(spans(text))
 
 
@@ -281,7 +286,9 @@ def _key(
     literals: list[str],
     kinds: tuple[object, ...],
 ) -> object:
-    """The key of a plan within its shape."""
+    """Return the key of a plan in ``shape.plans``: the session's ``settings``, the texts of the fixed
+    literals, ``kinds`` (the codes of the types of the lifted literals), and :func:`arguments_key` if there
+    are arguments."""
     fixed = tuple([literals[number] for number in shape.fixed]) if shape.fixed else ()
     if not arguments.values:
         return settings, fixed, kinds
@@ -289,8 +296,8 @@ def _key(
 
 
 def arguments_key(arguments: Arguments, pinned: tuple[int, ...]) -> object:
-    """The part of a plan's key that the user's arguments give: their names and types, and the values of the
-    arguments in ``pinned``."""
+    """Return the part of a plan's key that depends on the user's arguments: their names and types, and the
+    values of the arguments at the positions ``pinned``."""
     values = tuple([repr(arguments.values[place]) for place in pinned]) if pinned else ()
     given = tuple([_code(arguments.types[place]) for place in range(arguments.given)])
     return arguments.names, given, values
@@ -304,7 +311,7 @@ _CODES: Final[dict[int, int]] = {
 
 
 def _code(kind: pa.DataType) -> object:
-    """A hashable code: equal types, and only those, have equal codes."""
+    """Return a hashable code of a type; equal types, and no others, have equal codes."""
     return _CODES.get(id(kind)) or _CODES_BY_TEXT.get(text := str(kind), text)
 
 

@@ -37,10 +37,12 @@ EXCHANGE_WORKERS: Final = 4
 
 
 class PlanTarget(msgspec.Struct, frozen=True):
-    """Capabilities of the cluster that a plan targets: members with ``workers`` workers each (None = one per
-    core). ``distributed``: any number of members of a cluster, else the member in this process. The
-    coordinator collects inputs of up to ``collect_rows`` estimated rows, which are then not exchanged between
-    members. ``most_keys``: the limit on keys of a table that are looked up, 0 = no scan is pruned."""
+    """The cluster that a plan is made for: members with ``workers`` workers each (None = one per core).
+
+    ``distributed``: the plan may run on all members of the cluster, else only on the member in this
+    process. ``collect_rows``: an input with at most that many estimated rows is collected on the
+    coordinator instead of being exchanged between members. ``most_keys``: the greatest number of keys of a
+    table that a scan looks up; with 0 all scans read without keys."""
 
     workers: int | None = None
     distributed: bool = False
@@ -71,7 +73,7 @@ def plan_query(
 
 def plan_small(binding: Binding, settings: Settings, target: PlanTarget = ONE_MEMBER) -> RowPlan | QueryPlan:
     """Plan a bound query as a row program if the query qualifies, else as a job. The estimates use the
-    values that the query was bound with; for other values the plan is still correct."""
+    values of the parameters at binding; with other values the plan is still correct, if perhaps slower."""
     optimized = optimize_all(binding.plan, settings)
     rows = _plan_rows(binding, optimized, settings, target)
     return rows or _plan_optimized(binding.plan, optimized, settings, target, None)
@@ -96,7 +98,8 @@ def plan_logical(
     store: StorageTarget | None = None,
 ) -> QueryPlan:
     """Plan a bound query as a job. With ``store``, which requires a cluster, the members store the query's
-    rows, and the result holds the members' reports; None = the result holds the query's rows."""
+    rows in a table, and the result holds each member's report of the stored rows; with None, the result
+    holds the query's rows."""
     return _plan_optimized(bound, optimize_all(bound, settings), settings, target, store)
 
 
@@ -147,8 +150,8 @@ def _plan_optimized(
 
 
 def optimize_all(bound: LogicalPlan, settings: Settings) -> LogicalPlan:
-    """Optimize a bound plan and the plans of its shared rows. Shared rows that only one scan reads are
-    inlined."""
+    """Return the optimized plan of a bound query, in which the plans of shared rows (subplans that several
+    scans read) are optimized, too. Shared rows that only one scan reads are inlined."""
     done: set[str] = set()
 
     def place(table: SharedRows, plan: LogicalPlan) -> LogicalScan:

@@ -21,8 +21,8 @@ from sqlfront_values.expressions import Call, Column, Expr, Literal
 
 
 class ColumnSource(msgspec.Struct, frozen=True):
-    """The column of a table, by its ordinal; with ``inside`` the field inside of the column to which the path
-    leads."""
+    """A column of a table, or a field inside of a column. ``ordinal`` is the column's; ``inside`` is the
+    path from the column to the field, empty for the column itself."""
 
     table: Table
     ordinal: int
@@ -36,8 +36,9 @@ _STEPS: Final = {"get_item": ITEM, "get_value": VALUE}
 
 
 def column_source(plan: LogicalPlan, ordinal: int) -> ColumnSource | None:
-    """The column of a table that the plan passes on unchanged as its column ``ordinal``, or the field inside
-    of such a column; None if the column is computed. A set operation counts as its first branch."""
+    """Return the table's column whose values the plan passes on unchanged as its column ``ordinal``, or the
+    field inside of a table's column; None if the values are computed. For a set operation only the first
+    branch counts."""
     found: LogicalPlan = plan
     inside: Path = ()
     while not (isinstance(found, LogicalScan) and not isinstance(found.table, SharedRows)):
@@ -50,7 +51,9 @@ def column_source(plan: LogicalPlan, ordinal: int) -> ColumnSource | None:
 
 
 def _below(plan: LogicalPlan, ordinal: int) -> _Place | None:
-    """The input, and the input's column or field that the plan passes on; None if there is none."""
+    """Return where the column ``ordinal`` of a plan comes from: the plan's input, and the column of the
+    input, or the field inside of a column, that is passed on unchanged. Return None if the plan computes
+    the column."""
     match plan:
         case LogicalScan(table=SharedRows() as shared):
             return shared.plan, plan.columns[ordinal], ()

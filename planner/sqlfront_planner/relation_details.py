@@ -1,4 +1,5 @@
-"""Details of a relation that no query reads: comments, properties, and the columns that take no null."""
+"""The properties of a relation that no query reads: comments, TBLPROPERTIES, and the columns that are NOT
+NULL."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -24,8 +25,8 @@ _REDACTED: Final = "*********(redacted)"
 
 
 class ColumnComments(msgspec.Struct, frozen=True):
-    """The comment of a column, None without one, and those of the fields inside of the column, by the path
-    from the column on."""
+    """The comments of a column and of the fields inside of the column. ``text``: the column's comment, None
+    without one; ``inside``: the fields' comments, by their paths below the column."""
 
     text: str | None = None
     inside: FieldComments = ()
@@ -52,7 +53,7 @@ class RelationDetails(msgspec.Struct, frozen=True):
         return next((text for name, text in self.column_comments if name == column), None)
 
     def comments_at(self, path: Path) -> ColumnComments:
-        """The comments of a column, or of a field inside of a column, and of the fields inside.
+        """Return the comments of the column or field at ``path``, and of the fields inside.
 
         >>> RelationDetails(field_comments=((("s", "a", "b"), "x"),)).comments_at(("s", "a"))
         ColumnComments(text=None, inside=((('b',), 'x'),))
@@ -63,8 +64,9 @@ class RelationDetails(msgspec.Struct, frozen=True):
         return ColumnComments(text, tuple(inside))
 
     def with_comments(self, given: Mapping[str, ColumnComments]) -> "RelationDetails":
-        """The details with the comments ``given`` by columns' names in place of, or beside, the present ones
-        of these columns."""
+        """Return the details with new comments, by the columns' names. The comment of a column is replaced
+        if ``given`` has a text for it; the comments of the fields inside of the column are always
+        replaced."""
         texts = {name: each.text for name, each in given.items() if each.text is not None}
         inside = [((name, *path), text) for name, each in given.items() for path, text in each.inside]
         others = [(path, text) for path, text in self.field_comments if path[0] not in given]
@@ -75,7 +77,7 @@ class RelationDetails(msgspec.Struct, frozen=True):
         )
 
     def commented(self, column: str, comment: str) -> "RelationDetails":
-        """The details with another comment of one column."""
+        """Return the details in which ``comment`` is the comment of the column."""
         return replace(self, column_comments=changed(self.column_comments, {column: comment}))
 
 
@@ -84,8 +86,8 @@ NO_DETAILS = RelationDetails()
 
 
 def changed(texts: Texts, given: Mapping[str, str], without: Iterable[str] = ()) -> Texts:
-    """The texts with those of ``given`` in place of, or beside, the present ones, and without the names
-    ``without``.
+    """Return ``texts``, sorted by name, with the entries of ``given`` added or replacing those of the same
+    names, and without the entries named in ``without``.
 
     >>> changed((("a", "1"), ("b", "2")), {"c": "3"}, ["a"])
     (('b', '2'), ('c', '3'))
@@ -96,13 +98,13 @@ def changed(texts: Texts, given: Mapping[str, str], without: Iterable[str] = ())
 
 
 def with_text(texts: Texts) -> Texts:
-    """The properties of which DESCRIBE tells: those whose text isn't empty."""
+    """Return the properties that DESCRIBE shows: all whose text isn't empty."""
     return tuple((name, text) for name, text in texts if text)
 
 
 def redacted(texts: Iterable[tuple[str, str]]) -> Texts:
-    """Properties or options as they may be shown: as in Spark, without the texts that are secret by their
-    names or by what they say.
+    """Return properties or options as they may be shown. As in Spark, a text is replaced by a marker if its
+    name or the text itself looks secret.
 
     >>> redacted([("fs.s3a.access.key", "abc"), ("note", "password=abc"), ("owner", "me")])
     (('fs.s3a.access.key', '*********(redacted)'), ('note', '*********(redacted)'), ('owner', 'me'))

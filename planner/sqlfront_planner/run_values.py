@@ -18,13 +18,13 @@ SPARK_VERSION: Final = "4.3.0 sqlfront"
 
 
 def utc_now() -> datetime:
-    """The time of the system's clock, in UTC."""
+    """Return the current time of the system's clock, in UTC."""
     return datetime.now(UTC)
 
 
 class RunValues:
-    """The values of one run. All values that depend on the time are of one moment, the time ``now()`` at
-    construction."""
+    """The values of one run, such as ``current_date``, as literals. All values that depend on the time are of
+    one moment: the time that ``now`` returns when the object is made."""
 
     def __init__(self, settings: Settings, now: Now = utc_now) -> None:
         self.settings = settings
@@ -32,7 +32,7 @@ class RunValues:
         self._now = now()
 
     def literal(self, value: RunValue) -> Expr:
-        """The value in this run, as an expression of the same type.
+        """Return the value in this run, as a Literal of the same type.
 
         >>> import pyarrow as pa
         >>> from datetime import datetime, timezone

@@ -2,9 +2,9 @@
 
 A semicolon ends a statement outside of quotes (``'``, ``"``, backticks, raw strings, ``$tag$`` texts),
 comments (bracketed ones nest; outside of them ``*/`` is a sign; a backslash at the end of a line continues a
-line comment) and compound statements (``BEGIN ... END``). A text that isn't closed reaches to the end of the
-script. The script may come in pieces: :class:`ScriptSplitter` holds no more of it than the statement that
-isn't complete yet.
+line comment) and compound statements (``BEGIN ... END``). A quote or comment that isn't closed reaches to the
+end of the script. The script may come in pieces: :class:`ScriptSplitter` holds no more of the script than the
+statement that isn't complete yet.
 """
 
 import re
@@ -18,8 +18,8 @@ from sqlfront_planner.statements.query_parser import lead
 
 
 class ScriptStatement(msgspec.Struct, frozen=True):
-    """A statement of a script without its semicolon. ``start`` is the offset of the first word in the
-    script. ``ended``: whether a semicolon ends the statement."""
+    """A statement of a script, with comments and without its semicolon. ``start`` is the offset in the script
+    of the first word that isn't in a comment. ``ended``: whether a semicolon ends the statement."""
 
     text: str
     start: int
@@ -47,8 +47,8 @@ def placed_statements(text: str) -> Iterator[ScriptStatement]:
 
 
 def is_complete(text: str) -> bool:
-    """Whether the text ends between two statements: a semicolon ends the last statement, and no quote or
-    comment is open.
+    """Return whether the text ends between two statements: a semicolon ends the last statement, and no quote
+    or comment is open.
 
     >>> is_complete("select 1"), is_complete("select 1; -- done"), is_complete("select ';")
     (False, True, False)
@@ -61,7 +61,7 @@ def is_complete(text: str) -> bool:
 
 
 class _Mode(Enum):
-    """The text that the splitter is in."""
+    """The kind of text at the splitter's position."""
 
     CODE = "code"
     """Words and signs."""
@@ -96,7 +96,7 @@ _FIRST: Final = 3
 
 
 class ScriptSplitter:
-    """A splitter of one script that comes in pieces."""
+    """A splitter of one script that comes in pieces: call :meth:`feed` for each piece, then :meth:`end`."""
 
     def __init__(self) -> None:
         self._parts: list[str] = []
@@ -111,7 +111,7 @@ class ScriptSplitter:
 
     @property
     def is_open(self) -> bool:
-        """Whether a quote or a bracketed comment has begun that hasn't ended."""
+        """Whether the text so far ends inside of a quote or a bracketed comment."""
         return self._mode in (_Mode.QUOTED, _Mode.COMMENT)
 
     @property
@@ -119,11 +119,11 @@ class ScriptSplitter:
         return self._mode is _Mode.CODE
 
     def feed(self, text: str) -> Iterator[ScriptStatement]:
-        """Take the next piece of the script, and yield the statements that it completes."""
+        """Add the next piece of the script, and yield the statements that the piece completes."""
         yield from self._split(self._rest + text, final=False)
 
     def end(self) -> Iterator[ScriptStatement]:
-        """Yield the statement behind the last semicolon, if there is one."""
+        """End the script, and yield the statement after the last semicolon, if there is one."""
         yield from self._split(self._rest, final=True)
         yield from self._statement("", ended=False)
 
@@ -155,9 +155,10 @@ class ScriptSplitter:
         self._blocks = _Blocks()
 
     def _in_code(self, text: str, place: int, begin: int, sure: int) -> tuple[int, bool]:
-        """Look at code from ``place`` up to the next quote or comment, or a semicolon that ends the
-        statement; return the place behind, and whether the statement ends. Signs and words from ``sure`` on
-        may go on in the next piece."""
+        """Scan code from offset ``place`` up to and including the sign that begins a quote or comment, or the
+        semicolon that ends the statement. Return the offset after it, and whether the statement ends.
+        ``begin`` is the offset of the statement in ``text``; a word or sign at ``sure`` or later may continue
+        in the next piece of the script."""
         blocks = self._blocks
         while True:
             if blocks.matter:
@@ -178,7 +179,8 @@ class ScriptSplitter:
                 return place, False
 
     def _opens(self, token: str, before: str) -> bool:
-        """Enter the text that the token opens; return whether it opens one."""
+        """If the token begins a quote or comment, change the mode accordingly and return True; else return
+        False. ``before``: the one or two characters before the token, which make a string raw."""
         if token == "--":
             self._mode = _Mode.LINE_COMMENT
         elif token == "/*":
@@ -191,7 +193,9 @@ class ScriptSplitter:
         return True
 
     def _in_text(self, text: str, place: int, *, final: bool) -> int:
-        """Look at the inside of a quote or comment from ``place`` up to its end; return the place behind."""
+        """Scan the inside of a quote or comment from offset ``place``. Return the offset after its end or, if
+        it doesn't end in ``text``, the offset from which to scan again with the next piece. ``final``: no
+        piece of the script follows."""
         match self._mode:
             case _Mode.LINE_COMMENT:
                 return self._in_line_comment(text, place, final=final)
@@ -237,7 +241,8 @@ class ScriptSplitter:
 
 
 def _unsure(text: str) -> int:
-    """The number of characters at the end of a piece that the next piece may change."""
+    """Return how many characters at the end of a piece may be a part of a word or sign that the next piece
+    continues."""
     match = _UNSURE.search(text[-_LONGEST:])
     assert match is not None
     return len(match[0])
@@ -250,7 +255,8 @@ _BEFORE_STATEMENT: Final = frozenset({";", ":", "BEGIN", "ATOMIC", "THEN", "ELSE
 
 
 class _Blocks:
-    """The blocks of a compound statement that are open at a token."""
+    """A tracker of the compound statement's blocks (``BEGIN``, ``IF``, ``LOOP``, ...) that are open;
+    :meth:`see` gets each token of the statement."""
 
     def __init__(self) -> None:
         self._open: list[bool] = []
@@ -265,11 +271,12 @@ class _Blocks:
 
     @property
     def matter(self) -> bool:
-        """Whether words matter: a block is open, or may begin."""
+        """Whether the splitter has to pass words to :meth:`see`: a block is open, or may begin at the next
+        token."""
         return bool(self._open) or self._seen < _FIRST
 
     def see(self, token: str) -> None:
-        """Take the next word or sign of the statement."""
+        """Update the open blocks for the next word or sign of the statement."""
         word = token.upper()
         if self._open:
             self._change(word)

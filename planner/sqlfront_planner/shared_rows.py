@@ -1,9 +1,10 @@
 """Subplans that a query computes once although the query reads them in several places.
 
 A DAG is a tree: a subplan that is read twice is computed twice. That is right only if both computations give
-the same rows. If the rows may differ (:func:`is_repeatable` says no), the plan scans a :class:`SharedRows` in
-the place of the subplan, which a separate job computes before the query's job. Spark does the same for WITH
-queries that call nondeterministic functions; a view is bound anew for each use, with other random numbers.
+the same rows. If the rows may differ (:func:`is_repeatable` returns False), the plan scans a
+:class:`SharedRows` instead of the subplan, which a separate job computes before the query's job. Spark does
+the same for WITH queries that call nondeterministic functions; a view is bound anew for each use, with other
+random numbers.
 """
 
 import itertools
@@ -44,8 +45,8 @@ _numbers = itertools.count(1)
 
 
 class SharedRows:
-    """The rows of ``plan`` as a table; the table is its own only snapshot. A run computes each object once,
-    for all scans of the object. ``name`` is for display."""
+    """The rows of ``plan`` as a table, computed once in a run for all scans of this object. The table is its
+    only snapshot. ``name`` is for display."""
 
     #: The name of the format, ``shared``.
     format = "shared"
@@ -67,7 +68,7 @@ class SharedRows:
 
     @property
     def statistics(self) -> "base.TableStatistics":
-        """The estimated number of rows."""
+        """Statistics of the table: only the estimated number of rows."""
         return base.TableStatistics(rows=int(Cardinality().rows(self.plan)))
 
     def snapshot(self) -> "SharedRows":
@@ -75,11 +76,11 @@ class SharedRows:
         return self
 
     def exact_filters(self, filters: tuple[Expr, ...]) -> tuple[Expr, ...]:
-        """Return no filter: the scan applies none exactly."""
+        """Return no filter, since the scan applies none of the filters exactly."""
         return ()
 
     def scan(self, request: "base.ScanRequest") -> "base.ScanPlan":
-        """Plan a source that reads the rows from the job's resource :attr:`key`."""
+        """Plan a source that reads the requested columns of the rows from the job's resource :attr:`key`."""
         return base.ScanPlan(held_rows.HeldRows(self.key, self.name, request.columns))
 
     def drop(self) -> None:
@@ -87,20 +88,20 @@ class SharedRows:
 
 
 def scan_of(table: SharedRows) -> LogicalScan:
-    """Make a scan of all columns of the shared rows."""
+    """Make a scan of all columns of existing shared rows."""
     return LogicalScan(table.name, table, table, tuple(range(table.plan.width)))
 
 
 def shared_scan(name: str, plan: LogicalPlan) -> LogicalScan:
-    """Make shared rows of the plan, and a scan of all their columns. A query computes the rows once for all
-    uses of this scan."""
+    """Make a new table of shared rows from the plan, and a scan of all its columns. Using this scan in
+    several places of a query makes the query compute the rows only once."""
     return scan_of(SharedRows(name, plan))
 
 
 def is_repeatable(plan: LogicalPlan, known: set[int] | None = None) -> bool:
-    """Whether computing the plan twice gives the same rows, whatever the order of the input rows. ``known``:
-    identities of nodes that are known to be repeatable, which are not looked at; if the plan is repeatable,
-    its nodes are added."""
+    """Return whether computing the plan twice gives the same rows, whatever the order of the input rows.
+    ``known``: the ids of nodes that are known to be repeatable, which are skipped; if the plan is repeatable,
+    the ids of its nodes are added to the set."""
     asked = set[int](known or ())
     found = all(_is_repeatable_node(node) for node in all_nodes(plan, seen=asked))
     if found and known is not None:
@@ -109,8 +110,9 @@ def is_repeatable(plan: LogicalPlan, known: set[int] | None = None) -> bool:
 
 
 def varies_by_order_only(plan: LogicalPlan) -> bool:
-    """Whether binding and computing the query again may give other rows, although all functions are
-    deterministic."""
+    """Return whether the plan's functions are all deterministic but its rows may still differ between two
+    runs, because they depend on the order of the input rows (a LIMIT, a window), or on a table without
+    repeatable reads."""
     parts = (plan, *(table.plan for table in shared_rows(plan)))
     if len(parts) == 1 and is_repeatable(plan):
         return False
@@ -161,14 +163,15 @@ def shared_rows(plan: LogicalPlan) -> tuple[SharedRows, ...]:
 
 
 def has_shared_rows(plan: LogicalPlan) -> bool:
-    """Whether an optimized plan, which has no subquery expressions left, reads shared rows."""
+    """Return whether an optimized plan, which has no subquery expressions left, scans shared rows."""
     return any(
         isinstance(node, LogicalScan) and isinstance(node.table, SharedRows) for node in distinct_nodes(plan)
     )
 
 
 def inline_single_uses(plan: LogicalPlan) -> LogicalPlan:
-    """Replace scans of shared rows by the plan of the rows, if no other scan in the plan reads them."""
+    """Replace each scan of shared rows by the plan of the rows, if it is the only scan of these rows in the
+    query."""
     tables = shared_rows(plan)
     if not tables:
         return plan
@@ -186,9 +189,9 @@ def inline_single_uses(plan: LogicalPlan) -> LogicalPlan:
 
 
 def rewrite_shared(plan: LogicalPlan, place: Callable[[SharedRows, LogicalPlan], LogicalPlan]) -> LogicalPlan:
-    """Rewrite the plan of each shared table and replace the table's scans by ``place(table, rewritten
-    plan)``, which is called once per table, after the tables that it reads. If the replacement is a scan of
-    shared rows, a scan of some columns keeps its columns."""
+    """Rewrite the plan of each table of shared rows, and replace the table's scans by the plan ``place(table,
+    rewritten plan)``. ``place`` is called once per table, after the tables that the table reads. If the
+    replacement scans shared rows, a scan of some columns reads the same columns as before."""
     if not shared_rows(plan):
         return plan
     known: dict[str, LogicalPlan] = {}

@@ -5,7 +5,7 @@ about syntax errors. Then the first word selects the parser. Queries go through 
 (:mod:`sqlfront_planner.statements.query_parser`), after :mod:`sqlfront_planner.tokens.rewriting` has prepared
 the tokens. All other statements (SHOW, CREATE, INSERT, EXPLAIN, ...) have a separate grammar
 (:mod:`sqlfront_planner.statements.commands`), because sqlglot refuses, warns about or mangles these
-statements. A query inside of a statement keeps the positions in the whole text.
+statements. Positions in a query inside of a statement count from the start of the complete text.
 """
 
 import re
@@ -29,7 +29,7 @@ _WORDS_ABOUT_JOBS: Final = 12
 
 
 def parse(sql: str) -> Statement:
-    """Parse the only statement of a text (a trailing semicolon is allowed).
+    """Parse a text that holds one statement (a trailing semicolon is allowed).
 
     Raises ProgrammingError for text that Spark's parser refuses, see
     :func:`sqlfront_planner.syntax.check.check_syntax`; NotSupportedError, with the statement's name, for a
@@ -44,19 +44,20 @@ def parse(sql: str) -> Statement:
 
 
 def is_query(sql: str) -> bool:
-    """Whether the text, if it is valid, is a query; decided by the first word."""
+    """Return whether the first word of the text begins a query; the rest of the text isn't checked."""
     return _first_word(sql) in _QUERY_WORDS
 
 
 def only_reads(sql: str) -> bool:
-    """Whether the text, if it is valid, is a query or EXPLAIN of a query; decided by the first word."""
+    """Return whether the first word of the text begins a query or EXPLAIN of a query; the rest of the text
+    isn't checked."""
     word = _first_word(sql)
     return word == "EXPLAIN" or word in _QUERY_WORDS
 
 
 def is_about_jobs(sql: str) -> bool:
-    """Whether the text, if it is valid, is a statement about durable jobs, which Spark doesn't know; decided
-    by the first words.
+    """Return whether the first words of the text begin a statement about durable jobs, which Spark doesn't
+    know; the rest of the text isn't checked.
 
     >>> is_about_jobs("EXPLAIN CREATE JOB j AS SELECT 1"), is_about_jobs("DESCRIBE job AS JSON")
     (True, False)
@@ -73,13 +74,14 @@ def _first_words(sql: str, count: int) -> Iterator[str]:
 
 
 def _first_word(sql: str, start: int = 0) -> str:
-    """The first word behind offset ``start``, in upper case; empty if no word follows."""
+    """Return the first word from offset ``start`` on, in upper case; empty if no word follows."""
     place = lead(sql, start)
     return "" if place is None else sql[place[0] : place[1]].upper()
 
 
 def parse_from(sql: str, start: int = 0) -> Statement:
-    """Parse the statement between offset ``start`` and the end of a text whose syntax was checked."""
+    """Parse the statement from offset ``start`` to the end of the text. The syntax of the text must have been
+    checked."""
     word = _first_word(sql, start)
     if word in _QUERY_WORDS:
         return parse_query(sql, start)

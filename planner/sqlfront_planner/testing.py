@@ -1,4 +1,5 @@
-"""The tables of the rules' examples, and helpers that show the effect of a rule."""
+"""Helpers for the examples and tests of optimizer rules: tables, and functions that show the effect of a
+rule."""
 
 from collections.abc import Sequence
 
@@ -30,10 +31,12 @@ def example_catalog() -> Catalog:
 
 
 def bound(sql: str, catalog: Catalog | None = None) -> LogicalPlan:
-    """The bound plan of a query over the catalog (by default the example tables)."""
+    """Return the bound plan of a query, not yet optimized. ``catalog`` None: the query reads the tables of
+    :func:`example_catalog`."""
     return check(bind(parse_query(sql), catalog or example_catalog(), BindSettings()))
 
 
 def example(rule: Rewrite, sql: str) -> str:
-    """Bind a query over the example tables, apply one rule, and return the text of the rewritten plan."""
+    """Bind a query over the tables of :func:`example_catalog`, apply one rule, and return the text of the
+    rewritten plan."""
     return plan_text(check(rule(bound(sql), Settings())))

@@ -43,7 +43,8 @@ DATETIMES: Final = (DATE, TIMESTAMP_NTZ, TIMESTAMP)
 
 
 def least_common_type(left: pa.DataType, right: pa.DataType) -> pa.DataType | None:
-    """The type that Spark casts both types to implicitly; None if no such type exists.
+    """Return the type to which Spark implicitly casts values of both types, to compare or combine them; None
+    if there is no such type.
 
     >>> least_common_type(pa.int32(), pa.string()), least_common_type(pa.int32(), pa.bool_())
     (DataType(int64), None)
@@ -66,8 +67,8 @@ def least_common_type(left: pa.DataType, right: pa.DataType) -> pa.DataType | No
 
 
 def same_but_for_names(left: pa.DataType, right: pa.DataType) -> bool:
-    """Whether two types differ at most in the names of structs' fields. Values of such types can be compared
-    and combined in one column of a set operation."""
+    """Return whether two types differ at most in the names of structs' fields. Values of two such types can
+    be compared, or form one column of a set operation."""
     inner = _inner_types(left, right)
     if inner is None or pa.types.is_map(left):
         return bool(left == right)
@@ -87,8 +88,8 @@ def _inner_types(left: pa.DataType, right: pa.DataType) -> list[tuple[pa.DataTyp
 
 
 def common_type(all_types: Iterable[pa.DataType]) -> pa.DataType | None:
-    """Spark's least common type of any number of types (VOID for none); None if the types have no common
-    type. Strings come last, so that the order of the remaining types doesn't matter."""
+    """Return Spark's least common type of any number of types: VOID if there are none, None if they have no
+    common type. Strings are considered last, so that the order of the types doesn't matter."""
     result: pa.DataType = VOID
     previous: pa.DataType | None = None
     for data_type in sorted(all_types, key=is_string):
@@ -114,8 +115,8 @@ def _common_number(left: pa.DataType, right: pa.DataType) -> pa.DataType:
 
 
 def _with_string(other: pa.DataType) -> pa.DataType | None:
-    """The type to which a string is cast beside a value of the type ``other``; None if Spark casts
-    neither."""
+    """Return the type to which Spark casts a string that is combined with a value of the type ``other``; None
+    if the two can't be combined."""
     if is_integral(other):
         return BIGINT
     if is_fractional(other) or is_decimal(other):
@@ -145,8 +146,9 @@ def _common_nested(left: pa.DataType, right: pa.DataType) -> pa.DataType | None:
 
 
 def compares_inside(left: pa.DataType, right: pa.DataType) -> bool:
-    """Whether Spark compares values of two types, which have a common type, inside of arrays, maps and
-    structs: inside, no string is cast to another type, and no decimal is widened.
+    """Return whether Spark compares two arrays, maps or structs with elements of these types. The types must
+    have a common type; but inside of nested values Spark casts no string to another type, and widens no
+    decimal.
 
     >>> compares_inside(pa.list_(pa.int32()), pa.list_(pa.int64()))
     True
@@ -167,13 +169,14 @@ def compares_inside(left: pa.DataType, right: pa.DataType) -> bool:
 
 
 def as_decimal(data_type: pa.DataType) -> pa.DataType:
-    """The decimal type that Spark uses for an integral type, and that holds every value of the type
-    (``decimal(10,0)`` for int); a decimal type is returned unchanged."""
+    """Return the decimal type that Spark uses for an integral type and that holds all its values
+    (``decimal(10,0)`` for int). A decimal type is returned unchanged."""
     return decimal_rules.decimal_for(data_type)
 
 
 def decimal_of_value(value: int) -> pa.DataType:
-    """The narrowest decimal type of an integer literal, which Spark uses beside a decimal operand.
+    """Return the narrowest decimal type that holds an integer literal; Spark uses this type if the other
+    operand is a decimal.
 
     >>> decimal_of_value(-100)
     Decimal128Type(decimal128(3, 0))
@@ -182,8 +185,7 @@ def decimal_of_value(value: int) -> pa.DataType:
 
 
 def decimal_type_of(value: Decimal) -> pa.DataType | None:
-    """The type of a decimal literal, with as many digits as the literal has as written; None for more than
-    38 digits.
+    """Return the type of a decimal literal, with as many digits as are written; None for more than 38 digits.
 
     >>> decimal_type_of(Decimal("0.05")), decimal_type_of(Decimal("1.50"))
     (Decimal128Type(decimal128(2, 2)), Decimal128Type(decimal128(3, 2)))
@@ -196,8 +198,8 @@ def decimal_type_of(value: Decimal) -> pa.DataType | None:
 
 
 def implicit_cast(source: pa.DataType, wanted: ArgumentType) -> pa.DataType | None:
-    """The type to which Spark casts a function's argument of type ``source`` where ``wanted`` is required
-    (``source`` itself if no cast is needed); None if Spark refuses the argument.
+    """Return the type to which Spark casts a function's argument of type ``source`` if the function requires
+    ``wanted`` (``source`` itself if no cast is needed); None if Spark refuses the argument.
 
     >>> implicit_cast(pa.string(), Kind.NUMERIC), implicit_cast(pa.int32(), pa.string())
     (DataType(double), DataType(string))
@@ -211,9 +213,9 @@ def implicit_cast(source: pa.DataType, wanted: ArgumentType) -> pa.DataType | No
 
 
 def is_exact(source: pa.DataType, wanted: ArgumentType) -> bool:
-    """Whether an argument of type ``source`` fits ``wanted`` where Spark allows no other cast than from a
-    narrower numeric type: void, the wanted type or kind itself, a narrower integer, and for a timestamp
-    either timestamp type."""
+    """Return whether an argument of type ``source`` is acceptable for a function whose arguments Spark
+    doesn't cast implicitly, except from a narrower integer: void, the type ``wanted``, or a type of the kind
+    ``wanted``. Where a timestamp is wanted, both timestamp types are acceptable."""
     if source == VOID or wanted is Kind.COMMON:
         return True
     if wanted is Kind.NUMERIC:
@@ -230,7 +232,8 @@ def is_exact(source: pa.DataType, wanted: ArgumentType) -> bool:
 
 
 def mixes_strings(kinds: Sequence[pa.DataType]) -> bool:
-    """Whether strings stand beside other types than void, at any depth of arrays."""
+    """Return whether some of the types are strings and others are not; void counts as neither. Arrays are
+    compared by their element types, at any depth."""
     lists = [kind.value_type for kind in kinds if pa.types.is_list(kind)]
     if lists:
         return len(lists) == len(kinds) and mixes_strings(lists)
@@ -257,11 +260,11 @@ def is_implicit(source: pa.DataType, target: pa.DataType) -> bool:
 
 
 class _Family(msgspec.Struct, frozen=True):
-    """The types of arguments of a :class:`Kind`.
+    """The argument types that a :class:`Kind` accepts.
 
-    ``name`` is the family in Spark's messages (None: the kind's value). A type for which one of the tests
-    ``stays`` is true needs no cast. A null has the type ``null``. Other types are cast to the first of
-    ``casts`` to which Spark casts implicitly, and refused without one.
+    ``name`` is the name of the kind in Spark's messages (None: the kind's value in capitals). A type for
+    which one of the tests ``stays`` is true needs no cast. A null is cast to ``null``. Any other type is cast
+    to the first of ``casts`` to which Spark casts it implicitly, and refused if there is none.
     """
 
     name: str | None
@@ -344,14 +347,15 @@ def _into_kind(source: pa.DataType, kind: Kind) -> pa.DataType | None:
 
 
 def argument_name(wanted: ArgumentType) -> str:
-    """The required type of an argument, as Spark's messages name it."""
+    """Return the required type or kind of an argument, as Spark's error messages write it."""
     if isinstance(wanted, pa.DataType):
         return f'"{types.sql_name(wanted)}"'
     return _FAMILIES[wanted].name or f'"{wanted.value.upper()}"'
 
 
 def is_orderable(data_type: pa.DataType) -> bool:
-    """Whether values of the type can be sorted and compared; maps can't."""
+    """Return whether values of the type can be sorted and compared; a map, or a type that contains one,
+    can't."""
     if pa.types.is_map(data_type):
         return False
     if pa.types.is_list(data_type):
@@ -362,5 +366,5 @@ def is_orderable(data_type: pa.DataType) -> bool:
 
 
 def names_of(all_types: Sequence[pa.DataType]) -> str:
-    """The SQL names of the types, quoted: ``"INT", "STRING"``."""
+    """Return the SQL names of the types, quoted and separated by commas: ``"INT", "STRING"``."""
     return ", ".join(f'"{types.sql_name(data_type)}"' for data_type in all_types)

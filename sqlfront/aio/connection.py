@@ -35,30 +35,30 @@ _MOST_ROWS: Final = 2000
 
 
 class AsyncConnection:
-    """A session for tasks; tasks may share the connection, each with cursors of its own. Every statement is
-    its own transaction. Any event loop may use the connection, also several loops one after the other or at
-    once."""
+    """A session for tasks; tasks may share the connection, but each task needs a cursor of its own. Every
+    statement is its own transaction. Any event loop may use the connection, also several loops, one after the
+    other or at the same time."""
 
     def __init__(self, connection: Connection, threads: CallThreads | None = None) -> None:
-        """``connection``: the blocking connection, which is closed with this one. ``threads``: the threads
-        for statements, None = up to :data:`~sqlfront.aio.threads.THREADS` new ones."""
+        """Wrap the blocking connection ``connection``, which is closed together with this one. ``threads``:
+        the threads that run statements, None = up to :data:`~sqlfront.aio.threads.THREADS` new ones."""
         self._blocking = connection
         self._threads = CallThreads(THREADS) if threads is None else threads
         self._lookups = Lookups(connection.session)
 
     @property
     def session(self) -> Session:
-        """The session behind the connection; its methods block."""
+        """The session of the connection; its methods block the event loop."""
         return self._blocking.session
 
     @property
     def closed(self) -> bool:
-        """Whether :meth:`close` was called, or the connection was opened by the parent of this forked
-        process."""
+        """Whether :meth:`close` was called, or this process is a fork of the process that opened the
+        connection."""
         return self._blocking.closed
 
     def cursor(self) -> "AsyncCursor":
-        """A new cursor."""
+        """Make a cursor."""
         self._blocking.check_open()
         return AsyncCursor(self, self._blocking, self._threads, self._lookups)
 
@@ -74,16 +74,19 @@ class AsyncConnection:
         return await self.cursor().execute(operation, parameters, timeout=timeout)
 
     async def executemany(self, operation: str, seq_of_parameters: Sequence[Parameters]) -> "AsyncCursor":
-        """Run a statement once per set of parameters on a new cursor, and return the cursor."""
+        """Run a statement once for each element of ``seq_of_parameters`` on a new cursor, and return the
+        cursor; see :meth:`sqlfront.connection.Cursor.executemany`."""
         return await self.cursor().executemany(operation, seq_of_parameters)
 
     def prepare(self, operation: str) -> PreparedStatement:
-        """A statement to run many times with other parameters: ``execute`` of connection and cursors takes
-        the prepared statement in place of a text. Its own ``execute`` blocks."""
+        """Make a prepared statement, to run many times with different parameters: pass it to :meth:`execute`
+        of this connection or a cursor instead of a text. The prepared statement's own ``execute`` blocks the
+        event loop."""
         return self._blocking.prepare(operation)
 
     async def register(self, name: str, frame: "ArrowSource") -> None:
-        """Make Arrow data a temporary view ``name``; see :meth:`sqlfront.connection.Connection.register`."""
+        """Make Arrow data available as the temporary view ``name``; see
+        :meth:`sqlfront.connection.Connection.register`."""
         await self._threads.run(partial(self._blocking.register, name, frame), _run_to_its_end, _keep)
 
     async def unregister(self, name: str) -> None:
@@ -99,7 +102,8 @@ class AsyncConnection:
         self._blocking.rollback()
 
     async def close(self) -> None:
-        """Cancel running statements, and free tables and threads; closing twice is no error."""
+        """Cancel running statements, and free the session's tables and the threads; closing twice is no
+        error."""
         await self._threads.close(self._blocking.close)
 
     async def __aenter__(self) -> Self:
@@ -113,8 +117,8 @@ class AsyncConnection:
 
 
 class _Run:
-    """A blocking cursor with the query that it runs. Once stopped, every query that the cursor begins is
-    cancelled, so that a stop between two statements is not lost."""
+    """A blocking cursor, with the query that it runs. After :meth:`stop` every query that the cursor begins
+    is cancelled at once, so that a stop between two statements is not lost."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -131,24 +135,24 @@ class _Run:
         return query
 
     def stop(self) -> None:
-        """Cancel the running query, and begin no later query."""
+        """Cancel the running query, and every query that the cursor begins later."""
         self.stopped = True
         query = self._query
         if query is not None:
             query.cancel()
 
     def discard(self, _: "Future[_Value]") -> None:
-        """Free the rows of a cancelled call."""
+        """Close the cursor, which frees the rows of a cancelled call. The future of the call is not used."""
         self.cursor.close()
 
 
 class AsyncCursor:
     """A cursor that runs statements and fetches their rows without blocking the event loop; see
-    :class:`~sqlfront.connection.Cursor` for parameters, values and errors. One task at a time uses a cursor;
-    a second one gets an InterfaceError.
+    :class:`~sqlfront.connection.Cursor` for parameters, values and errors. Only one task at a time can use a
+    cursor; a second task gets an InterfaceError.
 
-    Cancelling the task cancels its query. The query's rows are gone then, and the cursor can run another
-    statement. Made by :meth:`AsyncConnection.cursor`.
+    Cancelling the task cancels its query. The query's rows are lost then, and the cursor can run another
+    statement. :meth:`AsyncConnection.cursor` makes cursors.
     """
 
     def __init__(
@@ -195,7 +199,8 @@ class AsyncCursor:
 
     @property
     def progress(self) -> Progress | None:
-        """Spark's progress with the current or last statement; None if Spark doesn't run the statement."""
+        """Spark's progress with the current statement or, if none runs, with the last one; None if Spark
+        doesn't run it."""
         return self._run.cursor.progress
 
     @property
@@ -218,14 +223,14 @@ class AsyncCursor:
         return self
 
     async def executemany(self, operation: str, seq_of_parameters: Sequence[Parameters]) -> Self:
-        """Run the statement once per set of parameters, and return this cursor; see
+        """Run the statement once for each element of ``seq_of_parameters``, and return this cursor; see
         :meth:`sqlfront.connection.Cursor.executemany`."""
         with self._use(begins=True):
             await self._call(partial(self._run.cursor.executemany, operation, seq_of_parameters))
         return self
 
     async def fetchone(self) -> tuple[object, ...] | None:
-        """The next row; None after the last row."""
+        """Return the next row; None after the last row."""
         if not self._ahead and not self._at_end:
             with self._use():
                 step, self._step = self._step, min(self._step * 2, _MOST_ROWS)
@@ -236,7 +241,8 @@ class AsyncCursor:
         return None
 
     async def fetchmany(self, size: int | None = None) -> list[tuple[object, ...]]:
-        """The next ``size`` rows (None: ``arraysize`` rows); fewer, or an empty list, at the end."""
+        """Return the next ``size`` rows (None: ``arraysize`` rows); at the end fewer rows, or an empty
+        list."""
         wanted = self.arraysize if size is None else size
         if wanted > len(self._ahead) and not self._at_end:
             with self._use():
@@ -245,7 +251,7 @@ class AsyncCursor:
         return [self._ahead.popleft() for _ in range(min(wanted, len(self._ahead)))]
 
     async def fetchall(self) -> list[tuple[object, ...]]:
-        """All remaining rows."""
+        """Return all remaining rows."""
         rest: list[tuple[object, ...]] = []
         if not self._at_end:
             with self._use():
@@ -257,19 +263,23 @@ class AsyncCursor:
         return rows
 
     async def fetch_arrow_table(self) -> pa.Table:
-        """All rows as an Arrow table of logical types. Raises InterfaceError if a row was fetched before."""
+        """Return all rows as an Arrow table of logical types. Raises InterfaceError if a row was fetched
+        before."""
         return await self._whole(self._run.cursor.fetch_arrow_table)
 
     async def fetch_df(self) -> "pandas.DataFrame":
-        """All rows as a pandas DataFrame (extra ``pandas``)."""
+        """Return all rows as a pandas DataFrame (install the extra ``pandas``). Raises InterfaceError if a
+        row was fetched before."""
         return await self._whole(self._run.cursor.fetch_df)
 
     async def fetch_polars(self) -> "polars.DataFrame":
-        """All rows as a polars DataFrame (extra ``polars``)."""
+        """Return all rows as a polars DataFrame (install the extra ``polars``). Raises InterfaceError if a
+        row was fetched before."""
         return await self._whole(self._run.cursor.fetch_polars)
 
     async def batches(self) -> AsyncIterator[pa.RecordBatch]:
-        """All rows as Arrow batches of logical types, each read when the iteration asks for the batch."""
+        """Yield all rows as Arrow batches of logical types; each batch is read when the iteration reaches
+        it."""
         reader = await self._whole(self._run.cursor.fetch_record_batch)
         while (batch := await self._whole(partial(next, reader, None))) is not None:
             yield batch
@@ -284,12 +294,12 @@ class AsyncCursor:
         return row
 
     def cancel(self) -> None:
-        """Cancel the running statement, which ends with an OperationalError (SQLSTATE HY008). Any task and
-        any thread may call the method."""
+        """Cancel the running statement, whose task gets an OperationalError (SQLSTATE HY008). Any task and
+        any thread may call this method."""
         self._run.stop()
 
     async def close(self) -> None:
-        """Cancel the running statement; the cursor can't be used any more. Closing twice is no error."""
+        """Cancel the running statement, and close the cursor for good. Closing twice is no error."""
         self._closed = True
         self._run.stop()
         if self._busy.acquire(blocking=False):  # else the call that runs closes the cursor at its end
@@ -310,7 +320,9 @@ class AsyncCursor:
 
     @contextmanager
     def _use(self, *, begins: bool = False) -> Iterator[None]:
-        """Hold the cursor for a call of one task; ``begins``: the call runs a new statement."""
+        """Reserve the cursor for a call of one task. ``begins``: the call runs a new statement, so that the
+        rows of the last one are dropped. Raises InterfaceError if the cursor is closed, or if another task
+        uses it."""
         self._check_open()
         if not self._busy.acquire(blocking=False):
             raise InterfaceError(
@@ -326,7 +338,8 @@ class AsyncCursor:
             self._busy.release()
 
     async def _look_up(self, lookup: KnownLookup, parameters: Parameters | None) -> bool:
-        """Run a lookup on the event loop; return False if a thread has to run the statement."""
+        """Run a lookup on the event loop, perhaps after a wait for a later pass of the loop. Return True if
+        the lookup was run, False if a thread has to run the statement."""
         loop = asyncio.get_running_loop()
         turns = turns_of(loop)
         if not turns.take(loop):
@@ -347,7 +360,8 @@ class AsyncCursor:
         parameters: Parameters | None,
         timeout: float | None,
     ) -> None:
-        """Run a statement on this thread, so that the event loop may run the statement next time."""
+        """Run a statement on the calling thread. If the statement is a lookup, record the versions of the
+        tables that it reads, so that the event loop may run the same lookup next time."""
         reading = self._lookups.reading(operation, parameters)
         cursor.execute(operation, parameters, timeout=timeout)
         if reading is not None and cursor.rows_at_hand:
@@ -366,8 +380,8 @@ class AsyncCursor:
         self._at_end = False
 
     async def _call(self, call: Callable[[], _Value]) -> _Value:
-        """Run a call of the blocking cursor on a thread. If the task is cancelled, a new blocking cursor
-        takes the place of the one that the thread may still use."""
+        """Run a call of the blocking cursor on a thread, and return its value. If the task is cancelled, the
+        thread may still use the blocking cursor, so that a new one replaces it."""
         run = self._run
         try:
             return await self._threads.run(call, run.stop, run.discard)
@@ -376,7 +390,8 @@ class AsyncCursor:
             raise
 
     async def _fetch(self, call: Callable[[], _Value]) -> _Value:
-        """Run a call that fetches rows, here if all rows are in memory as Python values."""
+        """Run a call that fetches rows, and return its value. The call runs on the event loop if all rows are
+        in memory as Python values, else on a thread."""
         return call() if self._run.cursor.rows_at_hand else await self._call(call)
 
     async def _read_ahead(self, count: int) -> None:
@@ -395,8 +410,10 @@ class AsyncCursor:
 
 
 def _run_to_its_end() -> None:
-    """Stop nothing: the call of a cancelled task ends soon by itself."""
+    """Do nothing to stop the call of a cancelled task, which ends soon by itself. Passed as ``stop`` to
+    :meth:`.CallThreads.run`."""
 
 
 def _keep(_: "Future[None]") -> None:
-    """Free nothing of the call of a cancelled task."""
+    """Do nothing after the call of a cancelled task, which leaves nothing to free. Passed as ``discard`` to
+    :meth:`.CallThreads.run`."""

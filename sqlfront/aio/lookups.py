@@ -1,12 +1,12 @@
 """Lookups that an event loop runs itself, without a thread.
 
 In: a statement that a task is about to run. Out: the statement with its plan, if the plan is known to wait
-for nothing and to take microseconds; None, at the least doubt, for a thread. A hop to a thread and back takes
-three times as long as a lookup by key.
+for nothing and to take microseconds; None in all doubtful cases, in which a thread runs the statement. A hop
+to a thread and back takes three times as long as a lookup by key.
 
-An event loop runs a row program (:mod:`sqlfront_engine.row_programs`) over tables of this process, of
-versions that a thread has read by the same program: nothing is parsed, planned, built or read from elsewhere
-then. A program that nevertheless takes long is left to threads from then on.
+An event loop runs a row program (:mod:`sqlfront_engine.row_programs`) over tables of this process, in
+versions that a thread has read before by the same program, so that nothing has to be parsed, planned, built
+or read from elsewhere. A program that takes long nevertheless is left to threads from then on.
 """
 
 import time
@@ -47,20 +47,22 @@ _Found: TypeAlias = tuple[_Cached, Sequence[object]]
 
 
 class Declined(Exception):
-    """The signal that a thread has to run the statement, of which no trace is left."""
+    """The signal that a lookup on the event loop has failed without a trace, so that a thread has to run the
+    statement."""
 
 
 class _Record(msgspec.Struct):
-    """The experience with a plan: the ``versions`` of its tables that a thread has read by the plan; a count
-    of lookups that took ``long``, from which others are taken off; the runs on threads for which the plan
-    ``rests``."""
+    """What is known about a plan from its runs: ``versions``, the versions of its tables that a thread has
+    read by the plan; ``long``, a score that slow lookups increase and fast ones decrease; ``rests``, the
+    number of runs on threads for which the event loop doesn't run the plan, since it was slow too often."""
 
     versions: tuple[int, ...] = ()
     long: int = 0
     rests: int = 0
 
     def judge(self, seconds: float) -> None:
-        """Count a lookup on an event loop, which took so many seconds."""
+        """Count a lookup that took ``seconds`` on an event loop. If too many lookups were slow, the plan is
+        left to threads for the next ``RESTS`` runs."""
         if seconds <= MOST_SECONDS:
             self.long = max(0, self.long - 1)
             return
@@ -70,14 +72,16 @@ class _Record(msgspec.Struct):
 
 
 class Lookups:
-    """The lookups of one session that an event loop may run. Any thread may call the methods."""
+    """The lookups of one session that an event loop may run itself. All methods are safe to call from any
+    thread."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
         self._records: WeakKeyDictionary[_Cached, _Record] = WeakKeyDictionary()
 
     def find(self, operation: str | PreparedStatement, parameters: Parameters | None) -> "KnownLookup | None":
-        """Return the statement with its plan if an event loop may run it; None if a thread has to."""
+        """Return the statement with its plan and values if the event loop may run it; None if a thread has to
+        run it."""
         if not self._records:
             return None
         found = self._plan(operation, parameters, self.is_ready)
@@ -86,8 +90,8 @@ class Lookups:
     def reading(
         self, operation: str | PreparedStatement, parameters: Parameters | None
     ) -> "ThreadReading | None":
-        """Return the versions that a thread is about to read by the statement's plan; None if the plan isn't
-        known, or isn't for event loops."""
+        """Return the current versions of the tables that the statement's plan reads, before a thread runs the
+        statement. Return None if the plan isn't in the cache, or can never run on an event loop."""
         found = self._plan(operation, parameters, _never_waits)
         if found is None:
             return None
@@ -97,7 +101,8 @@ class Lookups:
         return ThreadReading(cached, _versions(cached.plan))
 
     def learn(self, reading: "ThreadReading") -> None:
-        """Record that a thread has read."""
+        """Record that a thread has read the tables in these versions, so that the event loop may run the plan
+        as long as they are current."""
         record = self._records.setdefault(reading.cached, _Record())
         if record.rests:
             record.rests -= 1
@@ -105,8 +110,8 @@ class Lookups:
             record.versions = reading.versions
 
     def run(self, lookup: "KnownLookup", query: QueryRun | None) -> Result:
-        """Run a lookup, and return its result. Raises Declined if the lookup fails: a thread then runs the
-        statement again, and raises the statement's error or runs the statement as a job."""
+        """Run a lookup on the calling thread, the event loop's, and return its result. Raises Declined if the
+        lookup fails for any reason: the caller then runs the statement on a thread, as usual."""
         plan, values = lookup.cached.plan, lookup.values
         assert isinstance(plan, RowPlan)
         settings, began = self._session.settings, time.perf_counter()
@@ -124,7 +129,8 @@ class Lookups:
         parameters: Parameters | None,
         accept: Callable[[_Cached], bool],
     ) -> _Found | None:
-        """Return the statement's plan if it is known and accepted, and the values of its parameters. Takes
+        """Return the statement's plan from the cache, and the values of the plan's parameters; None if there
+        is no plan for which ``accept`` returns True, or if the statement isn't fit for an event loop. Takes
         microseconds."""
         session, context = self._session, self._session.context
         if context.spark is not None or context.bases or context.observer is not None or session.closed:
@@ -145,7 +151,8 @@ class Lookups:
         return cached, (*arguments.values, *literals) if literals else arguments.values
 
     def is_ready(self, cached: _Cached) -> bool:
-        """Whether a lookup by the plan finds all that it needs in memory."""
+        """Return whether a lookup by the plan finds its tables in memory: a thread has read their current
+        versions by this plan."""
         record = self._records.get(cached)
         if record is None or cached.catalog_version != self._session.context.catalog.version:
             return False
@@ -153,15 +160,15 @@ class Lookups:
 
 
 class ThreadReading(msgspec.Struct, frozen=True):
-    """The versions of the tables of a ``cached`` plan that a thread reads."""
+    """The versions of the tables of ``cached``, a plan by which a thread is about to read."""
 
     cached: _Cached
     versions: tuple[int, ...]
 
 
 class KnownLookup:
-    """A statement with its plan and the values of the plan's parameters. A cursor takes it in place of a
-    prepared statement."""
+    """A statement with its plan and the values of the plan's parameters, to be run on the event loop. A
+    cursor accepts this object instead of a prepared statement."""
 
     __slots__ = ("_lookups", "cached", "record", "text", "values")
 
@@ -187,13 +194,13 @@ class KnownLookup:
         timeout: float | None = None,
         query: QueryRun | None = None,
     ) -> Result:
-        """Run the lookup with the values that it was found with; see :meth:`Lookups.run`. No lookup is so
-        long that a timeout would end it."""
+        """Run the lookup, and return its result; see :meth:`Lookups.run`. ``parameters`` and ``timeout`` are
+        ignored: the object holds the values, and no lookup runs long enough for a timeout."""
         return self._lookups.run(self, query)
 
 
 def _is_short(operation: str | PreparedStatement, parameters: Parameters | None) -> bool:
-    """Whether text and values are so few and small that looking at them takes microseconds."""
+    """Return whether the text and the values are so short and few that examining them takes microseconds."""
     if isinstance(operation, str) and len(operation) > _LONGEST:
         return False
     if parameters is None:
@@ -208,8 +215,8 @@ def _is_short(operation: str | PreparedStatement, parameters: Parameters | None)
 
 
 def _never_waits(cached: _Cached) -> bool:
-    """Whether runs by the plan compute and read nothing but rows of tables in this process, by key or all of
-    a small table."""
+    """Return whether the plan is a row program that reads only memory tables of this process, by key or
+    completely, and whose constants are given values."""
     plan = cached.plan
     return (
         isinstance(plan, RowPlan)
@@ -221,13 +228,14 @@ def _never_waits(cached: _Cached) -> bool:
 
 
 def _is_plain(constant: Expr) -> bool:
-    """Whether the constant is a given value, perhaps of another type."""
+    """Return whether the constant is a literal, a parameter or a value of the run, perhaps cast to another
+    type."""
     return all(isinstance(item, (Cast, Literal, Parameter, RunValue)) for item in walk(constant))
 
 
 def _versions(plan: Plan) -> tuple[int, ...]:
-    """The current versions of the tables that a row plan reads, and a first number, so that no versions are
-    told from versions of no table."""
+    """Return the current versions of the tables that a row plan reads, after a leading 0, so that the result
+    is never an empty tuple."""
     assert isinstance(plan, RowPlan)
     read = [each.table.snapshot().version for each in plan.sources]
     return (0, *read, *[each.table.snapshot().version for each in plan.tables])

@@ -15,8 +15,8 @@ _Arguments = ParamSpec("_Arguments")
 
 
 class Opening:
-    """A connection that is being opened: ``await`` gives the connection, and ``async with`` closes the
-    connection at its end as well."""
+    """A connection that is being opened. ``await`` returns the open connection; ``async with`` also closes
+    the connection at the end of the block."""
 
     def __init__(self, opener: Callable[[], Connection]) -> None:
         self._opener = opener
@@ -45,7 +45,8 @@ class Opening:
 
 
 def _asynchronous(opener: Callable[_Arguments, Connection]) -> Callable[_Arguments, Opening]:
-    """The function that opens an asynchronous connection with the arguments of ``opener``."""
+    """Return the asynchronous form of ``opener``, which opens a blocking connection: a function of the same
+    arguments that returns an :class:`Opening`."""
 
     @wraps(opener)
     def connect(*arguments: _Arguments.args, **keywords: _Arguments.kwargs) -> Opening:
@@ -61,10 +62,12 @@ connect = _asynchronous(api.connect)
 
 
 def _nothing() -> None:
-    """Stop nothing: a connection that was opened in vain is closed."""
+    """Do nothing to stop the opening of a connection for a cancelled task, since :func:`_close_made` closes
+    the connection. Passed as ``stop`` to :meth:`.CallThreads.run`."""
 
 
 def _close_made(future: "Future[Connection]") -> None:
-    """Close the connection of a task that was cancelled while the connection was opened."""
+    """Close the connection, if it was opened, of a task that was cancelled meanwhile. Passed as ``discard``
+    to :meth:`.CallThreads.run`."""
     if not future.cancelled() and future.exception() is None:
         future.result().close()

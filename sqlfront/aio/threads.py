@@ -1,4 +1,4 @@
-"""Blocking calls of tasks, on threads that a connection owns."""
+"""Threads of a connection, on which tasks run blocking calls."""
 
 import asyncio
 import contextvars
@@ -21,8 +21,8 @@ _PATIENCE: Final = 5.0
 
 
 class CallThreads:
-    """The threads that run the blocking calls of a connection's tasks. A thread starts when a call finds no
-    idle thread, up to ``count`` threads."""
+    """The threads that run blocking calls for a connection's tasks. A thread starts when a call finds no idle
+    thread, up to ``count`` threads."""
 
     def __init__(self, count: int = THREADS) -> None:
         self._pool = ThreadPoolExecutor(count, thread_name_prefix="sqlfront-aio")
@@ -35,10 +35,10 @@ class CallThreads:
     ) -> Value:
         """Run the call on a thread, and return its value.
 
-        If the task is cancelled, ``stop`` asks the call to end soon, ``discard`` frees what the ended call
-        has made or used, and CancelledError is raised after that; but a call that goes on for seconds is left
-        to end by itself. A call that no thread has begun is never begun. Raises InterfaceError if the threads
-        are closed.
+        If the task is cancelled, ``stop()`` asks the call to end soon; after its end, ``discard(future)``
+        frees what the call has made or used, and then CancelledError is raised. The task waits a few seconds
+        at most; a call that takes longer ends, and is discarded, later. A call that no thread has begun is
+        never begun. Raises InterfaceError if the threads are closed.
         """
         try:
             future = self._pool.submit(contextvars.copy_context().run, call)
@@ -52,8 +52,9 @@ class CallThreads:
             raise
 
     async def close(self, before: Callable[[], None]) -> None:
-        """Run ``before`` on a thread of its own, and wait for the end of all threads. ``before`` has to end
-        the running calls. If the task is cancelled meanwhile, CancelledError is raised after that end."""
+        """Run ``before``, which has to end the running calls, on an additional thread, and wait for the end
+        of all threads. If the task is cancelled meanwhile, CancelledError is raised after that end. Raises
+        the error of ``before``."""
         loop = asyncio.get_running_loop()
         ended = loop.create_future()
         closing = partial(self._close, before, loop, ended)
@@ -78,7 +79,8 @@ class CallThreads:
 
 
 async def _ended(future: "Future[Value]", discard: Callable[[Future[Value]], None]) -> None:
-    """Wait until the call has ended and is discarded, but no longer than the patience."""
+    """Call ``discard`` when the call has ended, and wait for this, but for :data:`_PATIENCE` seconds at
+    most."""
     loop = asyncio.get_running_loop()
     ended = loop.create_future()
 
@@ -97,8 +99,8 @@ async def _ended(future: "Future[Value]", discard: Callable[[Future[Value]], Non
 
 
 async def _settled(future: "asyncio.Future[None]") -> None:
-    """Wait for the future. Cancellations of the task do not end the wait; CancelledError is raised after the
-    wait."""
+    """Wait for the future. If the task is cancelled meanwhile, the wait goes on, and CancelledError is raised
+    after it."""
     cancelled: asyncio.CancelledError | None = None
     while not future.done():
         try:
@@ -112,7 +114,8 @@ async def _settled(future: "asyncio.Future[None]") -> None:
 def _tell(
     loop: asyncio.AbstractEventLoop, future: "asyncio.Future[None]", error: BaseException | None = None
 ) -> None:
-    """Set the future of a loop from any thread; a closed loop waits for nothing."""
+    """Complete the future of an event loop, with ``error`` if it isn't None. Any thread may call the
+    function; it does nothing if the loop is closed."""
     with suppress(RuntimeError):
         loop.call_soon_threadsafe(_set, future, error)
 

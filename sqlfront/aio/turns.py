@@ -1,4 +1,5 @@
-"""The turns of lookups that an event loop runs itself: so many in each pass of the loop, and in order."""
+"""A limit on the lookups that an event loop runs itself in each pass of the loop, with a queue for the tasks
+that exceed the limit."""
 
 import asyncio
 from collections import deque
@@ -11,8 +12,8 @@ LOOKUPS: Final = 32
 
 
 class Turns:
-    """The turns of one event loop. Tasks that find no turn left wait in order, so that none of them waits for
-    more than the others' next lookups."""
+    """The permissions (turns) to run a lookup on one event loop: :data:`LOOKUPS` in each pass of the loop. If
+    none is left, tasks wait in a queue, so that no task waits for more than one lookup of each other task."""
 
     def __init__(self) -> None:
         self._left = LOOKUPS
@@ -20,7 +21,8 @@ class Turns:
         self._is_renewed = True
 
     def take(self, loop: asyncio.AbstractEventLoop) -> bool:
-        """Take a turn in this pass of the loop; return whether there was one left."""
+        """Take a turn in this pass of the loop. Return False if none is left, or if other tasks wait: the
+        caller then has to :meth:`wait`."""
         self._begin(loop)
         if not self._left or self._waiting:
             return False
@@ -28,7 +30,7 @@ class Turns:
         return True
 
     async def wait(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Wait for a turn after :meth:`take` found none."""
+        """Wait in the queue for a turn in a later pass of the loop, and take the turn."""
         self._begin(loop)
         turn = loop.create_future()
         self._waiting.append(turn)
@@ -40,13 +42,13 @@ class Turns:
             raise
 
     def _begin(self, loop: asyncio.AbstractEventLoop) -> None:
-        """See to it that the next pass of the loop has turns anew."""
+        """Schedule :meth:`_renew` for the next pass of the loop, unless it is scheduled."""
         if self._is_renewed:
             self._is_renewed = False
             loop.call_soon(self._renew, loop)
 
     def _renew(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Begin a pass of the loop: first the tasks that wait have turns."""
+        """Restore the number of turns for a pass of the loop, and give turns to the waiting tasks first."""
         self._left, waiting = LOOKUPS, self._waiting
         while waiting and self._left:
             turn = waiting.popleft()
@@ -63,7 +65,7 @@ _turns: "Final[WeakKeyDictionary[asyncio.AbstractEventLoop, Turns]]" = WeakKeyDi
 
 
 def turns_of(loop: asyncio.AbstractEventLoop) -> Turns:
-    """The turns of an event loop, which all connections share."""
+    """Return the turns of an event loop; all connections share them."""
     turns = _turns.get(loop)
     if turns is None:
         turns = _turns.setdefault(loop, Turns())

@@ -2,7 +2,8 @@
 
 In: a path. Out: a :class:`~sqlfront.check.files.Finding` for each statement of the file.
 
-``files`` finds the statements of a script, with ``python_texts`` the statements of a Python program, and
-``checker`` plans the statements one after another, without data. Later statements know the relations of
-earlier ones as an ``outline``, columns without rows, and the relations of the Spark session, if there is one.
+``files`` finds the statements of a script and, by ``python_texts``, those of a Python program; ``checker``
+plans the statements one after another, without data. Relations that a statement creates are known to later
+statements by their columns, without rows (``outline``); so are the relations of the Spark session, if there
+is one.
 """

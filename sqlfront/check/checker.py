@@ -1,7 +1,7 @@
-"""Planner that tells the way of each statement, planning one statement after another.
+"""The planner of ``sqlfront check``, which finds the lane of each statement, one statement after another.
 
-With a Spark session, the planner also knows Spark's names, with columns and sizes, and reads no rows of
-Spark's.
+With a Spark session, the planner also knows the names of Spark's relations, with columns and sizes, and reads
+none of their rows.
 """
 
 import re
@@ -81,7 +81,7 @@ _NOT_FOUND: Final = "TABLE_OR_VIEW_NOT_FOUND"
 
 
 class CheckedLane(StrEnum):
-    """The lanes of statements, as far as planning can tell."""
+    """The lane of a statement, as far as planning can tell; or UNKNOWN or ERROR."""
 
     DIRECT = "direct"
     """Rows by their key, without a job."""
@@ -100,19 +100,19 @@ class CheckedLane(StrEnum):
 
 
 class Verdict(msgspec.Struct, frozen=True):
-    """The way of a statement, and the ``reason`` for the way, as one line."""
+    """The lane of a statement (``way``), and the ``reason`` for this lane, as one line."""
 
     way: CheckedLane
     reason: str
 
 
 class NotKnownYet(Error):
-    """An error for a fact about a statement that is known only when the statement runs."""
+    """The error for a statement whose lane depends on something that is known only when the program runs."""
 
 
 class Checker(ClosingContext):
-    """A planner of statements in their order that runs no statement, and neither reads nor writes rows. Of
-    tables over files, columns and sizes are read."""
+    """A planner of statements in their order, which runs no statement, and neither reads nor writes rows. Of
+    files it reads only columns and sizes."""
 
     def __init__(
         self,
@@ -120,9 +120,10 @@ class Checker(ClosingContext):
         views: Iterable[str] = (),
         spark: "SparkSession | None" = None,
     ) -> None:
-        """``registered`` and ``views`` are names that the statements may use and whose columns are unknown:
-        views that Python code registers with the session, and relations of Spark's. ``spark``: the Spark
-        session beside the statements' session, None = unknown."""
+        """Prepare a session in which the statements are planned. ``registered`` and ``views`` are names that
+        the statements may use and whose columns are unknown: views that Python code registers with the
+        session, and relations of Spark. ``spark``: the Spark session beside which the statements would run,
+        None = unknown."""
         self._session = Session(Config(plan_cache=0), spark=spark)
         self._elsewhere = _Elsewhere(registered, views, self._session.spark)
         #: Tables whose rows the checked statements would have changed.
@@ -130,9 +131,10 @@ class Checker(ClosingContext):
         self._session.context.catalog.elsewhere = self._elsewhere
 
     def check(self, text: str, known: Mapping[int | str, object] | None = None) -> Verdict:
-        """Plan one statement, and return its way. The effects of a statement that creates or changes
-        relations are known to later statements. ``known``: the known values of the statement's parameters,
-        by position or name; None = no value is known."""
+        """Plan one statement, and return its lane with the reason. Raises no error for a wrong statement: its
+        lane is ERROR. Later statements know the relations that this statement would create or change.
+        ``known``: the known values of the statement's parameters, by position or name; None = no value is
+        known."""
         try:
             return self._spark_s(text) or self._planned(parse(text), known or {})
         except NotKnownYet as error:
@@ -147,8 +149,9 @@ class Checker(ClosingContext):
     # ---- by statement
 
     def _spark_s(self, text: str) -> Verdict | None:
-        """The way of a statement that Spark has to run, whatever relations it reads; None for other
-        statements. Drops the copy of a relation that the statement changes."""
+        """Return the verdict on a statement that Spark has to run whatever relations it reads; None for any
+        other statement. If the statement changes a relation of which this session holds a cached copy, the
+        copy is dropped."""
         spark = self._session.spark
         reason = None if spark is None else spark.reason_before(text)
         if spark is None or reason is None:
@@ -159,8 +162,9 @@ class Checker(ClosingContext):
         return Verdict(CheckedLane.SPARK, reason)
 
     def _planned(self, statement: Statement, known: Mapping[int | str, object]) -> Verdict:
-        """The way of a parsed statement, planned with guesses for unknown arguments. If planning fails for
-        every guess, raises the error, or NotKnownYet if the guesses give different errors."""
+        """Return the verdict on a parsed statement, planned with guesses for unknown arguments, one after
+        another until planning succeeds. If it fails for all guesses, raises the error, or NotKnownYet if the
+        guesses give different errors."""
         inner = _inner(statement)
         keys = {_key(node.this) for query in _queries(inner) for node in query.tree.find_all(exp.Placeholder)}
         if isinstance(inner, InsertDirectory):
@@ -201,7 +205,8 @@ class Checker(ClosingContext):
         return Verdict(CheckedLane.COMMAND, "not a query, done without Spark")
 
     def _query(self, run: StatementRun, query: Query) -> Verdict:
-        """The way of a query. Raises the error because of which the query has to go to Spark."""
+        """Return the verdict on a query. If the session can't run the query itself, raises the error that is
+        the reason."""
         context = run.context
         if context.options.lane == Lane.SPARK:  # also without a Spark session here
             return Verdict(CheckedLane.SPARK, "SET sqlfront.lane = spark")
@@ -221,13 +226,13 @@ class Checker(ClosingContext):
         return Verdict(CheckedLane(way.lane), reason)
 
     def _is_outline(self, table: Table) -> bool:
-        """Whether the table's future number of rows is unknown here."""
+        """Return whether it is unknown how many rows the table will have when the program runs."""
         if isinstance(table, CachedTable):
             return True
         return isinstance(table, OutlineTable) or any(table is changed for changed in self._changed)
 
     def _refused(self, text: str, error: Error) -> Verdict:
-        """The verdict on a statement whose planning failed with ``error``: Spark, if Spark may run the
+        """Return the verdict on a statement whose planning failed with ``error``: SPARK if Spark may run the
         statement, else ERROR."""
         reason = f"[{error.condition}] {error.message}" if error.condition else error.message
         reason = " ".join(reason.split())
@@ -243,8 +248,8 @@ class Checker(ClosingContext):
 
 
 class _Elsewhere:
-    """Relations that the checked program has made outside of its SQL texts, known by name only, and the
-    relations of ``spark``."""
+    """The relations that the checked program makes by Python code, known by name only, and the relations of
+    ``spark``, the other session (None: unknown)."""
 
     def __init__(self, registered: Iterable[str], views: Iterable[str], spark: "Elsewhere | None") -> None:
         self._spark = spark
@@ -253,13 +258,16 @@ class _Elsewhere:
         self._relations = {name.lower() for name in views}
 
     def has_view(self, name: str) -> bool:
-        """See :meth:`~sqlfront_planner.catalog.Elsewhere.has_view`."""
+        """Return whether Spark has a temporary view of this name. Raises NotKnownYet for a view that Python
+        code registers."""
         if name.lower() in self._registered:
             raise NotKnownYet(f"the columns of `{name}` are unknown: Python code registers the view")
         return self._spark is not None and self._spark.has_view(name)
 
     def whole_name(self, parts: tuple[str, ...]) -> tuple[str, ...] | None:
-        """See :meth:`~sqlfront_planner.catalog.Elsewhere.whole_name`."""
+        """Return the full name of the relation of Spark that a dotted name means; None if there is none. A
+        relation that the program has made in Spark keeps the name as written. Raises NotKnownYet for a cached
+        copy of a relation of Spark."""
         name = parts[-1].lower()
         if name in self._copies:
             raise NotKnownYet(
@@ -270,14 +278,15 @@ class _Elsewhere:
         return None if self._spark is None else self._spark.whole_name(parts)
 
     def entry(self, parts: tuple[str, ...]) -> Entry:
-        """See :meth:`~sqlfront_planner.catalog.Elsewhere.entry`."""
+        """Return the entry for the relation of Spark that a dotted name means. Raises NotKnownYet if the
+        relation's columns are unknown here."""
         if self._spark is None or parts[-1].lower() in self._relations:
             raise NotKnownYet(f"the columns of `{parts[-1]}` are unknown: Spark has the relation")
         return self._spark.entry(parts)
 
     def note(self, text: str, error: Error) -> None:
-        """Register the effects of a statement for Spark: a created relation is Spark's, and the columns of a
-        cached copy are unknown."""
+        """Register the effects of a statement that Spark has to run because of ``error``: a relation that it
+        creates is Spark's from now on; a copy that it caches is a relation with unknown columns."""
         place = lead(text)
         created = None if place is None else _CREATES.match(text, place[0])
         if created is not None:
@@ -289,13 +298,13 @@ class _Elsewhere:
 
 
 class _Rehearsal(StatementRun, frozen=True):
-    """A command that reads and writes no rows; ``changed`` receives the tables that a real run would write
-    to."""
+    """The run of a command that reads and writes no rows. ``changed`` collects the tables to which a real run
+    would write."""
 
     changed: list[object] = msgspec.field(default_factory=list)
 
     def read(self, query: Query) -> LogicalPlan:
-        """The query's plan, without the rows that Spark would give."""
+        """Return the query's bound plan, without the rows that a real run would read from Spark."""
         try:
             return self.bind(query)
         except FoundElsewhere:
@@ -304,25 +313,27 @@ class _Rehearsal(StatementRun, frozen=True):
             return mixed.rehearsed(self.context, query, self.arguments)
 
     def rows(self, plan: LogicalPlan) -> Iterator[pa.RecordBatch]:
-        """Plan the rows, and return no row. Rows of Spark's are not planned, since planning would read the
-        rows."""
+        """Plan the job that a real run would need, and return no rows. A plan that reads Spark's rows is not
+        planned further, since that would read the rows."""
         if not any(isinstance(scan.table, SparkTable) for scan in scans_of(plan)):
             plan_logical(plan, self.context.settings, self.context.target)
         return iter(())
 
     def memory_table(self, definition: TableDefinition) -> KeyedTable:
-        """Make an outline of the table that a real run would create."""
+        """Make a table without rows (:class:`~sqlfront.check.outline.OutlineTable`) in place of the memory
+        table that a real run would create."""
         return MemoryConnector(OutlineTable).create(definition)
 
     def store(self, table: InsertTarget, plan: LogicalPlan, *, overwrite: bool = False) -> int:
-        """Plan the rows, note the table as changed, and return 0 rows."""
+        """Plan the job that a real run would need, and add the table to ``changed``; return 0, the number of
+        rows."""
         self.rows(plan)
         self.changed.append(table)
         return 0
 
 
 def _change(run: StatementRun, statement: Delete | Update) -> None:
-    """Plan a DELETE or UPDATE, without running it. Raises the statement's errors."""
+    """Plan a DELETE or UPDATE, without running it. Raises the errors that planning finds."""
     (_, table), plan = modifiable(run, statement), run.bind(statement.rows)
     run.rows(
         updated(plan, statement.columns, statement.name, table.schema)
@@ -339,7 +350,8 @@ def _parsed(text: str) -> Statement | None:
 
 
 def _inner(statement: Statement) -> Statement:
-    """The statement that a job runs, for CREATE JOB and EXPLAIN CREATE JOB; else the statement itself."""
+    """Return the statement that the job runs, for CREATE JOB and EXPLAIN CREATE JOB; any other statement is
+    returned unchanged."""
     match statement:
         case CreateJob():
             return statement.statement
@@ -349,7 +361,7 @@ def _inner(statement: Statement) -> Statement:
 
 
 def _queries(statement: Statement) -> Iterator[Query]:
-    """Yield the statement itself if it is a query, else the queries among its parts."""
+    """Yield the statement if it is a query, else the queries in its fields."""
     if isinstance(statement, Query):
         yield statement
     elif isinstance(statement, Explain):
@@ -362,13 +374,13 @@ def _queries(statement: Statement) -> Iterator[Query]:
 
 
 def _key(name: str) -> int | str:
-    """The key of a parameter's value: the position for ``?``, else the name."""
+    """Return the key of a parameter's value in a mapping: the position for ``?``, else the name."""
     return name.position if isinstance(name, PositionalParameter) else name
 
 
 def _arguments(keys: Iterable[int | str], known: Mapping[int | str, object], guess: object) -> Arguments:
-    """Arguments for the parameters with these keys: the ``known`` values, and ``guess`` for unknown ones.
-    Named arguments if any key is a name, else positional ones."""
+    """Make arguments for the parameters with these keys: the ``known`` values, and ``guess`` for the unknown
+    ones. The arguments are named if any key is a name, else positional."""
     keys = [*keys, *known]
     named = {key: known.get(key, guess) for key in keys if isinstance(key, str)}
     if named:

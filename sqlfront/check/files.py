@@ -1,4 +1,4 @@
-"""Statements of a file, and the way of each statement."""
+"""The statements of a file, and the verdict on each statement."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,17 +17,17 @@ if TYPE_CHECKING:
 
 
 class Finding(msgspec.Struct, frozen=True):
-    """The verdict on the statement that begins in a file's ``line``."""
+    """The verdict on a statement of a file; the statement begins in ``line``, counted from 1."""
 
     line: int
     verdict: Verdict
 
 
 def check_file(path: Path, spark: "SparkSession | None" = None) -> Iterator[Finding]:
-    """Check the statements of a file in their order, and yield a finding for each: of a Python program if
-    the file's name ends with ``.py``, else of a script. ``spark``: the Spark session beside which the
-    statements would run, None = unknown. Raises OSError if the file can't be read, ProgrammingError if it is
-    no text, or no program."""
+    """Check the statements of a file in their order, and yield a finding for each. The file is a Python
+    program if its name ends with ``.py``, else a SQL script. ``spark``: the Spark session beside which the
+    statements would run, None = unknown. Raises OSError if the file can't be read, ProgrammingError if it
+    isn't UTF-8 text, or no valid program."""
     try:
         source = path.read_text(encoding="utf-8-sig")
         return _in_program(python_texts(source), spark) if path.suffix == ".py" else _in_script(source, spark)

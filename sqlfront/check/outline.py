@@ -1,4 +1,5 @@
-"""Tables of which only the outline is known: columns, key and indexes."""
+"""Tables without rows, which stand for tables of a checked program: only columns, key and indexes are
+known."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -15,7 +16,8 @@ _ROWS: Final = int(UNKNOWN_ROWS)
 
 
 class OutlineSnapshot(MemorySnapshot):
-    """A version of an :class:`OutlineTable`: its unknown rows can be looked up by key nevertheless."""
+    """The version of an :class:`OutlineTable`. It offers lookups by key, as a memory table does, so that
+    statements are planned alike; it has no rows."""
 
     def __init__(
         self,
@@ -28,20 +30,20 @@ class OutlineSnapshot(MemorySnapshot):
 
     @property
     def statistics(self) -> TableStatistics:
-        """Statistics as if each row had a key of its own."""
+        """Assumed statistics: a usual number of rows, each with a different key."""
         alone = {
             self.schema.names[by[0]]: ColumnStatistics(distinct=_ROWS) for by in self.keys if len(by) == 1
         }
         return TableStatistics(rows=_ROWS, columns=alone)
 
     def small_rows(self, columns: tuple[int, ...], limit: int) -> Sequence[RowValues] | None:
-        """None: the table may have many rows."""
+        """Return None, as for a table of many rows: a statement must not rely on the table being small."""
         return None
 
 
 class OutlineTable(MemoryTable):
-    """A stand-in for a memory table; no statement writes to it."""
+    """A stand-in for a memory table in ``sqlfront check``; no statement writes to it."""
 
     def snapshot(self) -> OutlineSnapshot:
-        """The only version."""
+        """Return the only version of the table, with its present indexes."""
         return OutlineSnapshot(self.name, self.schema, self.partitioning, super().snapshot().indexes)

@@ -27,9 +27,9 @@ _LOOPS: Final = (ast.For, ast.AsyncFor, ast.While)
 
 
 class PythonText(msgspec.Struct, frozen=True):
-    """A text that a program runs in its ``line``. ``text`` None: unknown, for the reason ``why``. ``lines``:
-    the text's lines are lines of the program from ``line`` on. ``arguments``: the known values of the text's
-    parameters, by position or name."""
+    """A SQL text that a program passes to a method in its ``line``. ``text`` None: the text is unknown, for
+    the reason ``why``. ``lines``: whether the lines of the text are lines of the program, so that the text's
+    first line is ``line``. ``arguments``: the known values of the text's parameters, by position or name."""
 
     line: int
     text: str | None
@@ -39,8 +39,9 @@ class PythonText(msgspec.Struct, frozen=True):
 
 
 class PythonTexts(msgspec.Struct, frozen=True):
-    """The texts of a program in the order of their lines, and the names that the program makes itself:
-    ``registered`` with sqlfront, and ``views`` (and tables) of Spark's."""
+    """The SQL texts of a program, in the order of their lines, and the names of relations that the program
+    makes by Python code: ``registered`` are views registered with sqlfront, ``views`` are views and tables of
+    Spark."""
 
     texts: tuple[PythonText, ...]
     registered: frozenset[str]
@@ -62,7 +63,8 @@ def python_texts(source: str) -> PythonTexts:
 
 
 class _Known(msgspec.Struct, frozen=True):
-    """A known text. ``lines``: whether the text is a literal whose lines are lines of the program."""
+    """The known text of an expression. ``lines``: whether the text is a literal whose lines are lines of the
+    program."""
 
     text: str
     lines: bool = False
@@ -73,7 +75,7 @@ _Names = dict[str, _Known]
 
 
 class _Program:
-    """A walk through a program, statement by statement, that collects the texts and names of
+    """The analysis of a program, statement by statement, which collects the texts and names of
     :class:`PythonTexts`."""
 
     def __init__(self, tree: ast.Module) -> None:
@@ -104,13 +106,13 @@ class _Program:
     # ---- statements
 
     def block(self, statements: Sequence[ast.stmt], names: _Names) -> None:
-        """Walk through ``statements`` one after another. ``names`` are the known texts of the scope's names;
-        assignments change ``names``."""
+        """Analyse ``statements`` one after another. ``names`` are the texts of the variables in this scope
+        whose values are known; assignments change ``names``."""
         for statement in statements:
             self.statement(statement, names)
 
     def statement(self, statement: ast.stmt, names: _Names) -> None:
-        """Collect the calls in one statement and in its inner statements, and update ``names`` by its
+        """Collect the calls in one statement and in its inner statements, and change ``names`` by its
         assignments."""
         match statement:
             case ast.FunctionDef() | ast.AsyncFunctionDef():
@@ -127,9 +129,8 @@ class _Program:
                 self._other(statement, names)
 
     def _other(self, statement: ast.stmt, names: _Names) -> None:
-        """Walk through a statement of which the analysis can't tell whether and how often its inner
-        statements run. The names that it assigns are unknown afterwards (except after ``with``, whose body
-        runs once)."""
+        """Analyse a statement whose inner statements may run any number of times, such as ``if`` or ``for``.
+        The variables that it assigns are unknown afterwards (except after ``with``, whose body runs once)."""
         changed = {name for node in ast.walk(statement) for name in _targets(node)}
         if isinstance(statement, _LOOPS):
             _forget(names, changed)
@@ -143,7 +144,8 @@ class _Program:
             _forget(names, changed)
 
     def _of_function(self, function: ast.FunctionDef | ast.AsyncFunctionDef) -> _Names:
-        """The known names at the start of a function: the module's constants that no parameter hides."""
+        """Return the texts of the variables that are known at the start of a function: the module's constants
+        that no parameter hides."""
         given = function.args
         taken = {argument.arg for argument in (*given.posonlyargs, *given.args, *given.kwonlyargs)}
         taken |= {argument.arg for argument in (given.vararg, given.kwarg) if argument is not None}
@@ -152,8 +154,8 @@ class _Program:
     # ---- expressions
 
     def calls(self, node: ast.AST, names: _Names) -> None:
-        """Collect the calls in an expression. Names that the expression itself assigns, as a comprehension
-        does, are unknown within."""
+        """Collect the calls in an expression. Variables that the expression assigns, as a comprehension does,
+        are unknown inside of it."""
         own = {name for part in ast.walk(node) for name in _targets(part)}
         names = {name: known for name, known in names.items() if name not in own} if own else names
         for part in ast.walk(node):
@@ -189,7 +191,7 @@ class _Program:
         return PythonText(text.lineno, known.text, lines=known.lines, arguments=_arguments(call))
 
     def text_of(self, node: ast.expr, names: _Names) -> "_Known | str":
-        """The text of an expression, or the reason why it is unknown."""
+        """Return the text of an expression, or the reason why the text is unknown, as a ``str``."""
         match node:
             case ast.Constant(value=str(text)):
                 return _Known(text, _has_lines(node, text))
@@ -238,7 +240,7 @@ def _forget(names: _Names, changed: set[str]) -> None:
 
 
 def _targets(node: ast.AST) -> Iterator[str]:
-    """The names assigned by the node itself."""
+    """Yield the names that the node assigns or binds, without those of inner nodes."""
     match node:
         case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
             yield name
@@ -253,7 +255,7 @@ def _targets(node: ast.AST) -> Iterator[str]:
 
 
 def _bodies(statement: ast.stmt) -> Iterator[list[ast.stmt]]:
-    """The blocks of a statement."""
+    """Yield the blocks of statements in a statement, such as the body and the ``else`` of a loop."""
     for field in ("body", "handlers", "orelse", "finalbody", "cases"):
         for part in (block := getattr(statement, field, [])):
             if isinstance(part, ast.ExceptHandler | ast.match_case):
@@ -263,12 +265,13 @@ def _bodies(statement: ast.stmt) -> Iterator[list[ast.stmt]]:
 
 
 def _has_lines(node: ast.Constant, text: str) -> bool:
-    """Whether each line of the text is a line of the program."""
+    """Return whether the constant spans several lines of the program, and each line of ``text`` is one of
+    them."""
     return node.end_lineno is not None and node.end_lineno - node.lineno == text.count("\n") > 0
 
 
 def _arguments(call: ast.Call) -> dict[int | str, object]:
-    """The values of the parameters that the call passes as constants, by position or name; other values are
+    """Return the parameters' values that the call passes as constants, by position or name; other values are
     left out."""
     given = [*call.args[1:2], *(word.value for word in call.keywords if word.arg in _ARGUMENTS)]
     found: dict[int | str, object] = {}
@@ -287,7 +290,7 @@ def _arguments(call: ast.Call) -> dict[int | str, object]:
 
 
 def _literal(node: ast.expr) -> object:
-    """The value of a constant expression; None for other expressions, and for the constant None."""
+    """Return the value of a constant expression; None for any other expression, and for the constant None."""
     try:
         return ast.literal_eval(node)
     except (ValueError, TypeError):

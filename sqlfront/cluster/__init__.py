@@ -1,11 +1,11 @@
-"""Members of a session: they run the session's jobs and hold the shares of its tables.
+"""The members of a session: they run the session's jobs and hold the shares of its tables.
 
-``embedded`` has members in this process, ``processes`` the members of a cluster that other sessions may use,
-too. In such a cluster the catalog and the versions of tables are documents, which the keeper replicates
-(``relations`` and ``sqlfront_connectors.memory.spread.documents`` define the content, ``documents`` changes
-documents); ``catalog`` is the session's view of the catalog. ``service`` serves tables in a member's process
-besides running jobs, ``caretaker`` keeps tables alive when members are lost. ``addresses`` finds clusters,
-``opening`` opens the members of a new session.
+``embedded`` makes members in this process; ``processes`` uses the members of a cluster, which other sessions
+may use, too. In such a cluster the catalog and the versions of tables are documents, which the keeper
+replicates (``relations`` and ``sqlfront_connectors.memory.spread.documents`` define the content,
+``documents`` changes documents); ``catalog`` is the session's view of the catalog. ``service`` lets a
+member's process serve tables besides running jobs, ``caretaker`` keeps tables alive when members are lost.
+``addresses`` finds clusters, ``opening`` opens the members of a new session.
 """
 
 from sqlfront_values.lazy_modules import lazy_module, lazy_submodules
@@ -41,17 +41,18 @@ else:
 
 
 class TableCaretaker(Protocol):
-    """A caretaker of tables: :class:`~sqlfront.cluster.caretaker.Caretaker`."""
+    """An object that repairs tables when members are lost; :class:`~sqlfront.cluster.caretaker.Caretaker`
+    implements it."""
 
     def wake(self) -> None:
         """Ask the caretaker to examine the tables after a change of the cluster; returns at once."""
 
     def close(self) -> None:
-        """End the caretaker: no further work begins. Work that has begun goes on."""
+        """End the caretaker: it begins no further repair, but finishes the present one."""
 
 
 class MakeTableCaretaker(Protocol):
-    """A function that makes a caretaker: of the cluster's permanent tables if ``everybodys``, else of one
+    """A function that makes a caretaker: for the cluster's permanent tables if ``everybodys``, else for one
     session's temporary tables."""
 
     def __call__(self, documents: "Documents", *, everybodys: bool) -> TableCaretaker: ...
@@ -60,8 +61,8 @@ class MakeTableCaretaker(Protocol):
 class Cluster:
     """The members of a session, and the member in this process that coordinates the session's jobs.
 
-    Half of the interface :class:`~sqlfront_connectors.memory.spread.table.ClusterAccess`; subclasses have the
-    other half.
+    This class implements a part of :class:`~sqlfront_connectors.memory.spread.table.ClusterAccess`, by which
+    tables use the members; the subclasses implement the rest.
     """
 
     #: The door by which other processes reach the members; None if the members are in this process.
@@ -73,7 +74,7 @@ class Cluster:
 
     @property
     def engine(self) -> Engine:
-        """The engine of the coordinator, for work that needs no other member."""
+        """The engine of the coordinating member, for jobs that need no other member."""
         return self.coordinator.engine
 
     @property
@@ -82,14 +83,16 @@ class Cluster:
         return self.coordinator.members
 
     def submit(self, dag: DAG, config: JobConfig) -> LightJob:
-        """Run a DAG on all members; a DAG that only looks up keys, on the owners of the keys' partitions."""
+        """Run a DAG as a light job on all members. A DAG that only looks up known keys runs on the owners of
+        the keys' partitions alone."""
         if config.required_partitions is None:
             config = replace(config, required_partitions=required_partitions(dag))
         return self.coordinator.submit(dag, config)
 
     def participants(self, dag: DAG) -> "explanations.Participants":
-        """The members that a job of the DAG needs, for EXPLAIN; the coordinator counts if it owns
-        partitions."""
+        """Return for EXPLAIN the members that a job of the DAG needs, the number of members that own
+        partitions, and the number of members that each scan needs. Members that own no partitions don't
+        count."""
         members = self.member_list
         config = JobConfig(required_partitions=required_partitions(dag))
         names = tuple(name for name in self.coordinator.needed(dag, config) if name in members.owners)
@@ -102,25 +105,28 @@ class Cluster:
         return explanations.Participants(names, len(set(members.owners)), scans)
 
     def run(self, dag: DAG, resources: Mapping[str, object]) -> Iterable[pa.RecordBatch]:
-        """See :meth:`~sqlfront_connectors.memory.spread.table.ClusterAccess.run`."""
+        """Run a DAG as a light job, with the session's memory limit for a query, and return the result's
+        batches. ``resources``: the objects that the DAG's processors use, by name."""
         config = JobConfig(resources=resources, memory_limit=self._query_memory_limit)
         return self.submit(dag, config).batches()
 
     def ask(
         self, service: str, questions: Mapping[str, bytes], query: QueryRun | None = None
     ) -> Mapping[str, bytes | memoryview]:
-        """See :meth:`~sqlfront_connectors.memory.spread.table.ClusterAccess.ask`."""
+        """Send ``questions``, by the names of members, to the service named ``service`` on these members
+        (:class:`sqlfront_cluster.members.requests.RequestService`), and return the answers by the names of
+        members; see :meth:`~sqlfront_connectors.memory.spread.table.ClusterAccess.ask`."""
         return self.coordinator.requests.ask(service, questions, query)
 
     def catalog(self, path_tables: PathTables, files: FileAccess) -> Catalog:
-        """Make the catalog of a new session. ``path_tables`` makes the tables of names such as
+        """Make the catalog of a new session. ``path_tables(format, path)`` makes the tables of names such as
         ``parquet.`path```; ``files`` are the files that the session may open."""
         return Catalog(path_tables)
 
     @property
     def files(self) -> FileAccess:
-        """The files that every member may open for jobs: the files below the root folders that all limited
-        members have in common. All files if no member is limited. Lite members don't count."""
+        """The files that every member may open for jobs: those below the root folders that all members with a
+        limit have in common, or all files if no member has a limit. Lite members don't count."""
         limits = [info.files.roots for info in self.member_list.members if not info.lite]
         known = [roots for roots in limits if roots is not None]
         if not known:
@@ -128,30 +134,33 @@ class Cluster:
         return FileAccess(tuple(root for root in known[0] if all(root in roots for roots in known)))
 
     def table(self, name: str, schema: pa.Schema, partitioning: Partitioning | None) -> SpreadTable:
-        """Create an empty memory table, spread over the members; None as ``partitioning`` = no CLUSTERED
-        BY."""
+        """Create an empty memory table whose rows are distributed over the members. ``partitioning`` None:
+        the table has no CLUSTERED BY."""
         raise NotImplementedError
 
     def writing(self, table: Table) -> AbstractContextManager[bool]:
-        """A context in which no other session writes to the table's files; at its end all sessions know of
-        the files. Yields True if a writer is gone whose rows a copy of the table may lack."""
+        """Return a context for writing to the table's files: in the context no other session writes to them,
+        and at its end all sessions know the new files. The context yields True if an earlier writer has gone
+        before its end, so that a cached copy of the table may lack the rows of that writer; else False."""
         return nullcontext(False)
 
     def look_after(self, caretaker: "MakeTableCaretaker") -> None:
-        """Begin to look after the session's temporary tables when members are lost, until the session is
-        closed. ``caretaker`` makes the caretakers. Members in this process need none."""
+        """From now on, until the session is closed, repair the session's temporary tables when members are
+        lost. ``caretaker`` makes the caretakers. This implementation, for members in this process, does
+        nothing."""
 
     def await_change(self, seconds: float) -> None:
-        """Wait until the cluster has changed, but at most ``seconds``."""
+        """Wait until a document or the member list of the cluster has changed, but at most ``seconds``. This
+        implementation, for members in this process, returns at once."""
 
     def close(self) -> None:
-        """Leave the cluster, or end the members if they belong to the session."""
+        """Leave the cluster; members that were started for the session end."""
         raise NotImplementedError
 
 
 def required_partitions(dag: DAG) -> frozenset[int] | None:
-    """The partitions that a job of the DAG needs, if the DAG only looks up known keys in tables on the
-    members. None if the job needs all members."""
+    """Return the partitions that a job of the DAG needs, if all its sources look up known keys in tables on
+    the members. Return None if the job needs all members."""
     found: set[int] = set()
     reads_keys = False
     for vertex in dag:

@@ -21,7 +21,8 @@ SCHEME: Final = "sqlfront://"
 
 
 class RunFile(msgspec.Struct, frozen=True):
-    """The file ``cluster.json`` of a started cluster: the launcher's process and the keeper's address."""
+    """The content of ``cluster.json``, a file in the directory of a running cluster: the launcher's process
+    (``pid``) and the keeper's ``address``."""
 
     pid: int
     address: str
@@ -32,16 +33,16 @@ CREDENTIALS: Final = "credentials.json"
 
 
 def find(address: str, given: Protection) -> tuple[str, Security]:
-    """Return the address of the keeper (``host:port`` or ``unix:path``) of the cluster at ``address``, and
-    the security settings that open the cluster.
+    """Find a cluster. Return the address of its keeper (``host:port`` or ``unix:path``), and the security
+    settings for a connection to it.
 
-    The address may supply settings that ``given`` leaves out:
+    The address may supply settings that ``given`` leaves out, as in
     ``sqlfront://host:port?credentials=/path/of/the/file`` (also certificate, key and authority, and
-    insecure). ``sqlfront://`` is the cluster of the credentials file, if there is a file, else this
-    machine's cluster, with the credentials file that its launcher has left.
+    insecure). The address ``sqlfront://`` means the cluster of the credentials file, if one is given;
+    otherwise it means the cluster of this machine, whose launcher has left a credentials file.
 
     Raises ProgrammingError for a malformed address or a missing secret, OperationalError if no cluster runs
-    here.
+    on this machine.
 
     >>> find("sqlfront://127.0.0.1:4711", Protection(secret="s"))
     ('127.0.0.1:4711', Security(...))
@@ -79,7 +80,8 @@ def find(address: str, given: Protection) -> tuple[str, Security]:
 
 
 def run_directory(given: str | None) -> PrivateFolder:
-    """The directory of a cluster's files; made for this user alone. None: this user's default directory.
+    """Open the directory of a cluster's files; if it doesn't exist, it is made, accessible to this user
+    alone. ``given`` None: this user's default directory.
 
     Raises OperationalError if other users could interfere, see
     :class:`~sqlfront.cluster.private_folder.PrivateFolder`.
@@ -91,8 +93,8 @@ def run_directory(given: str | None) -> PrivateFolder:
 
 
 def lock(directory: PrivateFolder) -> int | None:
-    """Lock the directory for a launcher. Return the descriptor that holds the lock until it is closed; None
-    if another process holds the lock."""
+    """Lock the directory for a launcher. Return the file descriptor of the lock, which holds the lock until
+    the descriptor is closed; None if another process holds the lock."""
     descriptor = directory.open("lock", os.O_RDWR | os.O_CREAT)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -103,7 +105,7 @@ def lock(directory: PrivateFolder) -> int | None:
 
 
 def has_launcher(directory: PrivateFolder) -> bool:
-    """Whether a launcher is alive whose files are in the directory, be it one that starts or stops."""
+    """Return whether a launcher that uses the directory is alive, also one that is starting or stopping."""
     descriptor = lock(directory)
     if descriptor is None:
         return True
@@ -112,8 +114,8 @@ def has_launcher(directory: PrivateFolder) -> bool:
 
 
 def running_cluster(directory: PrivateFolder) -> RunFile | None:
-    """Read the run file of the cluster whose files are in the directory. Return None if no launcher is
-    alive. Raises OperationalError while the cluster starts or stops."""
+    """Return the run file of the cluster whose files are in the directory; None if its launcher isn't alive.
+    Raises OperationalError while the cluster starts or stops."""
     if not has_launcher(directory):
         return None
     try:

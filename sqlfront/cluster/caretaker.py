@@ -1,5 +1,5 @@
-"""Caretaker of tables when members are lost: shares are placed anew after the partitions have new owners, and
-lost rows are loaded again from their source."""
+"""The caretaker of tables when members are lost: it moves shares to the new owners of the partitions, and
+loads lost rows again from their source."""
 
 import logging
 import threading
@@ -31,9 +31,9 @@ logger = logging.getLogger(__name__)
 
 
 class Caretaker:
-    """A caretaker of the cluster's tables if ``everybodys``, else of the session's temporary tables. The
-    caretaker works on a thread of its own, which begins with the first :meth:`wake`. ``context`` gives the
-    session's context as long as the session exists."""
+    """A caretaker of the cluster's permanent tables if ``everybodys``, else of one session's temporary
+    tables. It works on a thread, which starts at the first :meth:`wake`. ``context`` returns the session's
+    context, None once the session is gone, which ends the thread."""
 
     def __init__(
         self, context: "Callable[[], Context | None]", documents: Documents, *, everybodys: bool
@@ -77,8 +77,8 @@ class Caretaker:
             pause = None if done else RETRY if woken or pause is None else min(2 * pause, LONGEST_RETRY)
 
     def _look(self, context: "Context") -> bool:
-        """Repair the tables in the caretaker's care, where possible. Return True if nothing more can be
-        repaired now, False if a later attempt may repair more."""
+        """Repair the tables that this caretaker is responsible for, where possible. Return True if nothing is
+        left to do now, False if a later attempt may repair more."""
         if self._everybodys:
             self._renew(context)
             self._tidy_up()
@@ -109,7 +109,7 @@ class Caretaker:
         return True
 
     def _renew(self, context: "Context") -> None:
-        """Reload the copies of tables whose writer has gone while adding files."""
+        """Reload the cached copies of tables to which a member was adding files when it was lost."""
         catalog, cluster = context.catalog, context.cluster
         assert isinstance(catalog, ClusterCatalog)
         assert cluster is not None
@@ -120,14 +120,15 @@ class Caretaker:
                         copies.recover(context, entry)
 
     def _deal(self, context: "Context") -> None:
-        """Ask the keeper to deal partitions to members that own none."""
+        """Ask the keeper to redistribute the partitions if there are members that own none."""
         assert context.cluster is not None
         members = context.cluster.member_list
         if not {*members.data_members} <= {*members.owners}:
             self._documents.rebalance()
 
     def _tidy_up(self) -> None:
-        """Remove the documents of members that have gone."""
+        """Remove the documents that lost members have left: reservations of tables for writing, and
+        definitions of memory tables that no relation uses."""
         documents = self._documents
         for key in documents.keys(TURN):
             found = documents.get(key)

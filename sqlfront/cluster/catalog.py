@@ -1,4 +1,5 @@
-"""The view of a cluster's catalog in a session; temporary tables and views belong to the session alone."""
+"""A session's view of its cluster's catalog: permanent relations are shared by all sessions, temporary ones
+belong to the session."""
 
 import secrets
 import weakref
@@ -38,9 +39,9 @@ from sqlfront_planner.catalog import (
 
 
 class ClusterCatalog(Catalog):
-    """A catalog whose permanent entries follow the cluster's documents. The keeper makes a change; all
-    sessions know the change when the call returns. ``spread``: the spread tables by identity. ``files``: the
-    files that this process may open."""
+    """A catalog whose permanent entries follow the cluster's documents. The keeper makes each change; when a
+    call that changes the catalog returns, all sessions know the change. ``spread``: the memory tables on the
+    members that this session knows, by their identities. ``files``: the files that this process may open."""
 
     def __init__(
         self,
@@ -62,14 +63,14 @@ class ClusterCatalog(Catalog):
     # ---- what the documents say
 
     def begin(self) -> None:
-        """Read the existing documents. To be called when :meth:`hear` already receives all further
-        changes."""
+        """Read the existing documents. Must be called after :meth:`hear` is registered for changes of
+        documents, so that no change is missed."""
         for key in (*self._documents.keys(RELATION), *self._documents.keys(SCHEMA)):
             self.hear(key)
 
     def hear(self, key: str) -> None:
-        """Take over a change of the document ``key``, made by any session: the entries of the catalog that
-        depend on the document are replaced."""
+        """Update the catalog after any session has changed the document ``key``: the entries that depend on
+        the document are replaced."""
         if key == SCHEMA and (said := self._documents.get(key)) is not None:
             super().comment_on_schema(said.content.decode())
             return
@@ -88,9 +89,9 @@ class ClusterCatalog(Catalog):
                         self._enter(name)
 
     def _enter(self, key: str) -> None:
-        """Publish the catalog's entry of the relation that the document ``key`` describes. Remove the entry
-        if the document is gone, or if this session does not know a spread table of the relation: the memory
-        table itself, or the copy of a cached relation. The caller holds the catalog's lock."""
+        """Put the entry of the relation that the document ``key`` describes into the catalog. Remove the
+        entry if the document is gone, or if this session doesn't know the memory table that the relation is,
+        or the copy of a cached relation. The caller holds the catalog's lock."""
         known = self._known.get(key)
         entry = None if known is None else self._tables.entry(known[1])
         name = key.removeprefix(RELATION)
@@ -128,8 +129,9 @@ class ClusterCatalog(Catalog):
     # ---- changes
 
     def add(self, entry: Entry, *, replace: bool = False) -> Entry | None:
-        """See :meth:`~sqlfront_planner.catalog.Catalog.add`. Raises OperationalError if the keeper can't be
-        reached."""
+        """Add a table or view, and return the entry that it replaced, None if there was none; see
+        :meth:`~sqlfront_planner.catalog.Catalog.add`. A permanent entry is added for all sessions. Raises
+        OperationalError if the keeper can't be reached."""
         if entry.temporary:
             return super().add(entry, replace=replace)
         key = relation_key(entry.name)
@@ -141,7 +143,9 @@ class ClusterCatalog(Catalog):
                 return previous
 
     def exchange(self, present: Entry, entry: Entry, lookups: Lookups = NO_LOOKUPS) -> bool:
-        """See :meth:`~sqlfront_planner.catalog.Catalog.exchange`."""
+        """Replace an entry, if it is still in the catalog and the ``lookups`` still have the same results;
+        return whether it was replaced. See :meth:`~sqlfront_planner.catalog.Catalog.exchange`. A permanent
+        entry is replaced for all sessions. Raises OperationalError if the keeper can't be reached."""
         if present.temporary:
             return super().exchange(present, entry, lookups)
         key = relation_key(present.name)
@@ -153,8 +157,9 @@ class ClusterCatalog(Catalog):
         return self._documents.put(key, encode_relation(entry, self._identity), version, premises)
 
     def rename(self, present: Entry, renamed: Entry) -> bool:
-        """See :meth:`~sqlfront_planner.catalog.Catalog.rename`. For a moment the relation has both names; it
-        keeps the old one if this session ends then."""
+        """Rename a relation, if ``present`` is still in the catalog; return whether it was renamed. See
+        :meth:`~sqlfront_planner.catalog.Catalog.rename`. For a moment a permanent relation has both names; if
+        this session ends then, both stay. Raises OperationalError if the keeper can't be reached."""
         if present.temporary:
             return super().rename(present, renamed)
         version, current = self._picture(relation_key(present.name))
@@ -168,11 +173,14 @@ class ClusterCatalog(Catalog):
         return False
 
     def comment_on_schema(self, comment: str) -> None:
-        """See :meth:`~sqlfront_planner.catalog.Catalog.comment_on_schema`."""
+        """Replace the comment of the schema ``default`` for all sessions. Raises OperationalError if the
+        keeper can't be reached."""
         self._documents.put(SCHEMA, comment.encode(), None)
 
     def remove(self, parts: tuple[str, ...]) -> Entry | None:
-        """See :meth:`~sqlfront_planner.catalog.Catalog.remove`."""
+        """Remove the relation of a dotted name, the temporary one if there is one; return the removed entry,
+        None if there was none. A permanent relation is removed for all sessions. Raises OperationalError if
+        the keeper can't be reached."""
         name = parts[-1].lower()
         if self.has_temporary(parts):
             return super().remove(parts)
@@ -185,19 +193,23 @@ class ClusterCatalog(Catalog):
                 return entry
 
     def _picture(self, key: str) -> tuple[int, Entry | None]:
-        """The version of the name's document (0: no document), and the catalog's entry of the name. If the
-        version isn't the latest, a change of the document fails, and the latest version is known here by
-        then."""
+        """Return the version of a relation's document as this session knows it (0: no document), and the
+        catalog's entry of the relation. A change that expects an outdated version fails; by the time of the
+        failure, this session knows the latest version."""
         with self._lock:
             known = self._known.get(key)
             return 0 if known is None else known[0], self._state.relations.get(key.removeprefix(RELATION))
 
     @contextmanager
     def writing(self, table: Table, holder: str) -> Iterator[bool]:
-        """A context in which no other session adds files to the table. All sessions know of the files of an
-        insert when the insert has committed them, before the insert adds rows to a cached copy; of other
-        files at the end of the context. Yields True if a writer is gone whose rows a copy may lack. Raises
-        OperationalError (40001) if no name stands for the table any more when the turn comes."""
+        """A context for writing to the table's files, in which no other session adds files to the table.
+        ``holder`` is the name of the writer. Yields True if an earlier writer has gone before its end, so
+        that a cached copy of the table may lack rows; else False.
+
+        All sessions know the files of an insert as soon as the insert has committed them, before the insert
+        adds rows to a cached copy; they know all other changes at the end of the context. Raises
+        OperationalError (40001) if the table has been dropped or replaced while the context waited for other
+        writers."""
         files, identity = self._file_identity(table)
         if files is None or identity is None:
             yield False
@@ -214,18 +226,19 @@ class ClusterCatalog(Catalog):
             self._republish(files)
 
     def is_abandoned(self, table: Table) -> bool:
-        """Whether a writer has gone while adding files to the table."""
+        """Return whether a writer has gone while it was adding files to the table."""
         _, identity = self._file_identity(table)
         return identity is not None and self._documents.is_abandoned(identity)
 
     def _file_identity(self, table: Table) -> tuple[FileTable | None, str | None]:
-        """The file table (perhaps behind a copy) and its identity in the cluster. The table is None if
-        ``table`` is no file table, the identity is None if the cluster doesn't know the table."""
+        """Return the file table that ``table`` is, or of which it is a cached copy, and the identity of this
+        file table in the cluster. The file table is None for any other table; the identity is None if the
+        cluster doesn't know the file table."""
         files = _under_cache(table.origin) if isinstance(table, CachedTable) else table
         return (files, self._identities.get(files)) if isinstance(files, FileTable) else (None, None)
 
     def _republish(self, table: FileTable) -> None:
-        """Publish a file table's new version to all sessions, under the table's current names."""
+        """Publish a file table's new version to all sessions, in the documents of all its names."""
         for key in list(self._known):
             while True:
                 version, entry = self._picture(key)
@@ -239,14 +252,14 @@ class ClusterCatalog(Catalog):
 
 
 def _document_of(lookup: tuple[tuple[str, ...], bool]) -> str | None:
-    """The key of the document that decides what permanent relation the name of a lookup stands for; None for
-    the name of a relation in another schema, for which there is no document."""
+    """Return the key of the document that describes the permanent relation of the name in a lookup; None for
+    a name in another schema than ``default``, which has no documents."""
     parts, _ = lookup
     return relation_key(parts[-1]) if len(parts) == 1 or is_default(parts[:-1]) else None
 
 
 def _under_cache(entry: Entry | None) -> Table | None:
-    """The entry's table or, if the entry is cached, the table behind the copy; None for a view or no
-    entry."""
+    """Return the entry's table; for a cached relation, the table of which the cache is a copy. Return None
+    for a view, and for None."""
     table = entry.table if isinstance(entry, TableEntry) else None
     return _under_cache(table.origin) if isinstance(table, CachedTable) else table

@@ -1,5 +1,5 @@
-"""Credentials that open a cluster for a session: a secret, optional certificates, and the file that holds
-both.
+"""Credentials by which a session connects to a cluster: a secret and optional certificates, and the file in
+which they are stored.
 
 ``sqlfront cluster start`` writes such a file for the clients of its cluster. Only the owner may read the
 file: everybody who can read it can use the cluster.
@@ -25,8 +25,8 @@ _YES: Final = ("", "true", "1", "yes")
 
 class Credentials(msgspec.Struct, frozen=True, omit_defaults=True):
     """The content of a credentials file, in JSON: the keeper's ``address`` (empty: not given), the
-    ``secret``, a certificate for clients without a certificate of their own, and whether the cluster is
-    ``insecure``."""
+    ``secret``, the certificates for clients that have none (``tls``), and whether the cluster is
+    ``insecure``, without encryption."""
 
     secret: str
     address: str = ""
@@ -38,7 +38,7 @@ class Credentials(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @classmethod
     def read(cls, path: str | Path) -> Self:
-        """Read the file. Raises OperationalError if it can't be read or is not a credentials file."""
+        """Read a credentials file. Raises OperationalError if it can't be read or has other content."""
         try:
             content = Path(path).read_bytes()
         except (OSError, ValueError) as error:
@@ -47,7 +47,8 @@ class Credentials(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @classmethod
     def parsed(cls, content: bytes, path: str | Path) -> Self:
-        """Parse the content of the file at ``path``. Raises OperationalError for other content."""
+        """Parse the content of a credentials file; ``path`` is for the error message. Raises OperationalError
+        for other content."""
         try:
             return msgspec.json.decode(content, type=cls)
         except (msgspec.MsgspecError, UnicodeError) as error:
@@ -55,8 +56,9 @@ class Credentials(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Protection(msgspec.Struct, frozen=True):
-    """Settings of a cluster's secret and encryption. :class:`~sqlfront.config.Config` explains each setting;
-    None = not set."""
+    """A user's settings of a cluster's secret and encryption; None = not set.
+    :class:`~sqlfront.config.Config` explains each setting. Making one raises ProgrammingError for settings
+    that don't fit together."""
 
     secret: str | None = None
     credentials: str | None = None
@@ -77,8 +79,8 @@ class Protection(msgspec.Struct, frozen=True):
 
     @classmethod
     def of_query(cls, query: str) -> Self:
-        """Parse the part of an address behind the question mark. Raises ProgrammingError for an unknown
-        option.
+        """Parse the part of a cluster's address after the question mark. Raises ProgrammingError for an
+        unknown option; the secret is not an option, either.
 
         >>> Protection.of_query("insecure").insecure
         True
@@ -99,22 +101,22 @@ class Protection(msgspec.Struct, frozen=True):
         return cls(**given)  # type: ignore[arg-type]
 
     def or_else(self, other: "Protection") -> "Protection":
-        """Return these settings, with the settings of ``other`` for those that are not set."""
+        """Return these settings, completed by the settings of ``other`` where these are None."""
         said = {name: value for name, value in asdict(self).items() if value is not None}
         return replace(other, **said)
 
     def tls(self) -> TlsSettings | None:
-        """The certificates of the given files, None without files. Raises OperationalError if the files can't
-        be used."""
+        """Read the files ``certificate``, ``key`` and ``authority``; return None if they are not set. Raises
+        OperationalError if the files can't be used."""
         if self.certificate is None or self.key is None or self.authority is None:
             return None
         return TlsSettings.read(self.certificate, self.key, self.authority)
 
     def found(self, left: Credentials | None = None) -> Credentials:
-        """Return the credentials that these settings give. Missing settings come from the credentials file
-        of these settings or, if there is none, from ``left``, the credentials that a launcher has left;
-        without ``left``, from the variables SQLFRONT_CREDENTIALS and SQLFRONT_SECRET. Raises
-        ProgrammingError if no secret is found, OperationalError if the file can't be read."""
+        """Return complete credentials. What these settings leave out comes from the file ``credentials``;
+        without this file, from ``left``, the credentials that a launcher has left on this machine; without
+        ``left``, from the variables SQLFRONT_CREDENTIALS (if no secret is set) and SQLFRONT_SECRET. Raises
+        ProgrammingError if no secret is found, OperationalError if a file can't be read."""
         file = self.credentials
         if file is None and self.secret is None and left is None:
             file = os.environ.get(CREDENTIALS_VARIABLE) or None

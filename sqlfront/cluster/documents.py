@@ -1,4 +1,5 @@
-"""Documents of a cluster, as a session changes them: one change at a time, and the session waits."""
+"""A session's access to the documents of its cluster: it makes one change at a time, and waits for the
+change."""
 
 import time
 from collections.abc import Iterator
@@ -26,8 +27,9 @@ GIVE_BACK_PERIOD: Final = 1.0
 
 
 class Documents:
-    """The documents of the cluster of ``membership``, read from this process's copy and changed by the
-    keeper; and the turns of writers, which are documents, too."""
+    """The documents of the cluster that ``membership`` belongs to, read from this process's copy and changed
+    by the keeper. Some documents are turns: reservations of a table's files, by which one session at a time
+    writes."""
 
     def __init__(self, membership: Membership) -> None:
         self._membership = membership
@@ -44,12 +46,12 @@ class Documents:
             self._changed.notify_all()
 
     def get(self, key: str) -> Document | None:
-        """The document of the key in the last version that this process has heard of; None if there is
-        none."""
+        """Return the document of the key, in the last version that this process has received; None if there
+        is none."""
         return self._membership.documents.get(key)
 
     def keys(self, prefix: str) -> tuple[str, ...]:
-        """The keys that begin with ``prefix``."""
+        """Return the keys of all documents whose keys begin with ``prefix``."""
         return tuple(key for key in tuple(self._membership.documents) if key.startswith(prefix))
 
     def put(
@@ -59,10 +61,10 @@ class Documents:
         expected: int | None,
         premises: Premises = (),
     ) -> bool:
-        """Ask the keeper to change the content of a document (None: to remove the document) if its version
-        is ``expected`` (0: no document, None: any version) and the documents of ``premises`` have the
-        versions given there; wait, and return whether the document was changed. On return every member has
-        the change.
+        """Ask the keeper to change a document to ``content`` (None: to remove the document), and wait for the
+        answer. The keeper makes the change only if the document's version is ``expected`` (0: no document,
+        None: any version) and the documents of ``premises`` have the versions given there. Return whether the
+        change was made; if so, every member has it.
 
         Raises OperationalError if the keeper doesn't answer; with SQLSTATE 08007 the change may have been
         made.
@@ -85,7 +87,7 @@ class Documents:
         return outcome[0].stored
 
     def version(self, key: str) -> int:
-        """The version of a document; 0 = no document."""
+        """Return the version of a document; 0 = no document."""
         document = self.get(key)
         return 0 if document is None else document.version
 
@@ -102,16 +104,17 @@ class Documents:
         return member in self._membership.member.members
 
     def rebalance(self) -> None:
-        """Ask the keeper to deal the partitions evenly; returns before the keeper has done so."""
+        """Ask the keeper to distribute the partitions evenly over the members; returns at once, before that
+        is done."""
         self._membership.rebalance()
 
     # ---- turns
 
     def begin_turn(self, name: str, what: str, token: str) -> bool:
-        """Wait until no member holds the turn ``name``, and take the turn with the unique ``token``. The
-        turn of a member that has gone is over. Return True if such a member held the turn, whose work may be
-        half done, else False. Raises OperationalError (55P03) if another holder keeps the turn longer than
-        :data:`TURN_TIMEOUT`; ``what``, a table's name, is for the error's message."""
+        """Wait until no present member holds the turn ``name``, and take it. ``token`` is a text unique to
+        this turn; ``what``, a table's name, is for the error message. Return True if the turn's last holder
+        was lost while it held the turn, so that its writes may be incomplete; else False. Raises
+        OperationalError (55P03) if others hold the turn for longer than :data:`TURN_TIMEOUT` seconds."""
         key, mine = f"{TURN}{name}", codec.encode(Turn(self._membership.name, token))
         deadline = time.monotonic() + TURN_TIMEOUT
         while True:
@@ -138,8 +141,8 @@ class Documents:
         return taken
 
     def end_turn(self, name: str) -> None:
-        """Give the turn ``name`` back, if this session holds the turn. If the keeper can't be reached now,
-        the turn is given back later, in the background."""
+        """End the turn ``name``, if this session holds it, so that other sessions can take it. If the keeper
+        can't be reached, this is tried again in the background."""
         key = f"{TURN}{name}"
         token = self._tokens.pop(key, None)
         if token is None:
@@ -153,8 +156,8 @@ class Documents:
             raise
 
     def _give_back(self, key: str, token: str, tries: int = GIVE_BACK_TRIES) -> None:
-        """Remove the turn with the token, if it exists, as soon as the keeper can be reached; no caller waits
-        for the removal."""
+        """Ask the keeper to remove the turn ``key``, if it exists with this token, and again after each
+        second, ``tries`` times. Returns at once."""
         document = self.get(key)
         if document is not None and turn_of(document).token == token:
             self._membership.put(key, None, document.version, lambda outcome: None)
@@ -164,13 +167,14 @@ class Documents:
             clock.call_at(clock.now() + GIVE_BACK_PERIOD, again)
 
     def is_abandoned(self, name: str) -> bool:
-        """Whether a member that has gone holds the turn ``name``."""
+        """Return whether the turn ``name`` is held by a member that is no longer in the member list."""
         current = self.get(f"{TURN}{name}")
         return current is not None and not self.is_present(turn_of(current).holder)
 
     @contextmanager
     def turn(self, name: str, what: str, token: str) -> Iterator[bool]:
-        """A context that holds the turn; yields the result of :meth:`begin_turn`."""
+        """Return a context in which this session holds the turn ``name``; it yields the result of
+        :meth:`begin_turn`, whose arguments and errors it has."""
         try:
             yield self.begin_turn(name, what, token)
         finally:

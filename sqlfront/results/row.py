@@ -1,4 +1,4 @@
-"""A row of a result, or a struct in one."""
+"""The class of a result's rows, and of the structs in their values."""
 
 from collections.abc import Sequence
 from typing import SupportsIndex
@@ -16,7 +16,8 @@ class Row(tuple[object, ...]):  # noqa: SLOT001 - a tuple takes no slots that ho
     _names: tuple[str, ...]
 
     def __new__(cls, names: Sequence[str], values: Sequence[object]) -> "Row":
-        """``names`` and ``values`` have the same length; access by a repeated name finds the first value."""
+        """Make a row of ``values`` whose columns are called ``names``; both have the same length. If a name
+        repeats, access by the name finds the first value with it."""
         row = super().__new__(cls, values)
         row._names = tuple(names)
         return row
@@ -38,7 +39,7 @@ class Row(tuple[object, ...]):  # noqa: SLOT001 - a tuple takes no slots that ho
 
     @property
     def __fields__(self) -> list[str]:
-        """The names of the columns."""
+        """The names of the columns, under PySpark's attribute name."""
         return list(self._names)
 
     @property
@@ -51,7 +52,8 @@ class Row(tuple[object, ...]):  # noqa: SLOT001 - a tuple takes no slots that ho
         return self.asDict()
 
     def asDict(self, recursive: bool = False) -> dict[str, object]:  # noqa: N802 - PySpark's name
-        """The values by column name; ``recursive``: nested rows, at any depth, become dicts, too."""
+        """Return the values by column name. ``recursive``: nested rows become dicts, too, also those in lists
+        and in the values of maps."""
         return dict(zip(self._names, map(_plain, self) if recursive else self, strict=True))
 
     def __repr__(self) -> str:
@@ -62,12 +64,12 @@ class Row(tuple[object, ...]):  # noqa: SLOT001 - a tuple takes no slots that ho
         return (Row, (self._names, tuple(self)))
 
     def __contains__(self, name: object) -> bool:
-        """Whether a column has the name."""
+        """Return whether a column is called ``name``, as PySpark's ``Row`` does; values are not searched."""
         return name in self._names
 
 
 def _plain(value: object) -> object:
-    """The value with nested rows as dicts."""
+    """Return ``value`` with every row in it, at any depth, as a dict."""
     match value:
         case Row():
             return value.asDict(recursive=True)

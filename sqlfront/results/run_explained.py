@@ -1,4 +1,5 @@
-"""Facts about a statement's run besides its rows: for ``Result.stats`` and ``Result.explain``."""
+"""Functions that tell about a statement's run besides its rows, for ``Result.stats`` and
+``Result.explain``."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -32,8 +33,9 @@ def facts(
     job: "LightJob | SparkRun | None",
     settings: Settings,
 ) -> RunFacts:
-    """The facts about a plan with these values of its parameters, and about its job. The scans are missing if
-    reading the plan's tables for them now fails, for example because a table is gone."""
+    """Return what ``Result.stats`` shows of the run of ``plan`` with the parameters' ``values``: scans,
+    vertices and, from the statistics of a light ``job``, members. Without a plan, all of these are empty. The
+    scans are missing if reading the plan's tables for them now fails, for example because a table is gone."""
     match plan:
         case None:
             return NO_FACTS
@@ -50,7 +52,8 @@ def facts(
 
 
 def has_completed(job: "LightJob | SparkRun | None") -> bool:
-    """Whether a job here has ended by itself; False if unknown, as for Spark's jobs."""
+    """Return whether ``job`` is a light job that has ended without an error and was not cancelled. False for
+    Spark's jobs, for no job, and for a job of the process from which this process was forked."""
     try:
         return isinstance(job, LightJob) and job.status is JobStatus.COMPLETED
     except InterfaceError:  # the job is the parent process's
@@ -60,16 +63,16 @@ def has_completed(job: "LightJob | SparkRun | None") -> bool:
 def explained(
     plan: QueryPlan | RowPlan, values: Sequence[object], settings: Settings, *, extended: bool
 ) -> str:
-    """The text that ``EXPLAIN`` shows of a plan with these values of its parameters. ``extended``: with the
-    logical plans of a query plan before and after optimization; a row plan has no such part."""
+    """Return the text that ``EXPLAIN`` shows of ``plan`` with the parameters' ``values``. ``extended``: show
+    the logical plans before and after optimization, too; a row plan has none."""
     if isinstance(plan, RowPlan):
         return shown(_by_rows(plan, values, settings))
     return shown(explanation(plan, RunArguments(values, RunValues(settings)), extended=extended))
 
 
 def _by_rows(plan: RowPlan, values: Sequence[object], settings: Settings) -> Explanation:
-    """The explanation of a row plan with these values; without the values if its tables have changed too much
-    since the run."""
+    """Return the explanation of a row plan with the parameters' ``values``. If the plan can't run with these
+    values any more, because its tables have changed, the explanation is that for unknown values."""
     try:
         return explained_rows(plan, values, settings)
     except (NotByRows, Error):

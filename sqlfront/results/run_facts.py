@@ -1,4 +1,4 @@
-"""Facts about the run behind a result."""
+"""The class that holds facts about the run behind a result."""
 
 from typing import TYPE_CHECKING, Final
 

@@ -12,8 +12,8 @@ _NAMES: Final = {"bigint": "long", "int": "integer", "smallint": "short", "tinyi
 
 
 def schema_tree(schema: pa.Schema, level: int | None = None) -> str:
-    """The text that ``printSchema`` prints. ``level``: the number of nested levels, None or at most 0 = all.
-    Every column may hold nulls.
+    """Return the text that Spark's ``printSchema`` prints for the schema. ``level``: the number of nested
+    levels to show; None or a number below 1 shows all. Every column is shown as nullable.
 
     >>> print(schema_tree(pa.schema([("a", pa.list_(pa.int32()))])), end="")
     root
@@ -39,7 +39,8 @@ def _columns(fields: Iterable[pa.Field]) -> list[tuple[str, pa.DataType, str | N
 
 
 def _parts(kind: pa.DataType) -> list[tuple[str, pa.DataType, str | None]]:
-    """The types inside a type, each with its name and its remark about nulls (None: no remark)."""
+    """Return the types inside a type, each as name, type, and the remark about nulls that Spark prints behind
+    it (None: no remark). A type without inner types has none."""
     if pa.types.is_struct(kind):
         return _columns(kind)
     if pa.types.is_map(kind):

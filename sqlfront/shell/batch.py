@@ -19,8 +19,9 @@ from sqlfront_planner.script import split_statements
 
 
 class Batch(msgspec.Struct, frozen=True):
-    """The way in which a batch writes results: the format's name, the stream of bytes, the name of the output
-    for messages (None: standard output), and ``variables``. ``quiet``: no lines on stderr but errors."""
+    """Where and how batch mode writes results: the name of the output format, its options, the stream of
+    bytes ``out``, and ``path``, which names the stream in error messages (None: standard output).
+    ``variables`` are those that statements may use. ``quiet``: only errors go to stderr."""
 
     format_name: str
     out: BinaryIO
@@ -31,8 +32,9 @@ class Batch(msgspec.Struct, frozen=True):
 
 
 def run_batch(session: Session, statements: Iterable[str], batch: Batch) -> None:
-    """Run the statements, and write the rows of each. Raises the error of the first statement that fails,
-    BrokenPipeError if nobody reads the output any more, and OutputError if the output can't be written."""
+    """Run the statements, and write the rows of each. Raises the error of the first statement that fails, and
+    BrokenPipeError if nobody reads the output any more. Raises OutputError if the output can't be written, or
+    if the format holds one result (``parquet``) and not exactly one statement has rows."""
     results = 0
     with _progress_line(batch) as line:
         for statement in _substituted(statements, batch):
@@ -49,20 +51,22 @@ def run_batch(session: Session, statements: Iterable[str], batch: Batch) -> None
 
 
 def _substituted(statements: Iterable[str], batch: Batch) -> Iterator[str]:
-    """The statements with the variables' texts, which may have statements of their own."""
+    """Yield the statements with each ``${name}`` replaced by the variable's text. A text with variables is
+    split again, since a variable may hold several statements."""
     for text in statements:
         known = substituted(text, batch.variables) if batch.variables else text
         yield from (text,) if known is text else split_statements(known)
 
 
 def _progress_line(batch: Batch) -> AbstractContextManager[ProgressLine | None]:
-    """The line with the progress of statements; None unless somebody at a terminal wants one."""
+    """Return a context with the line that shows the progress of statements on stderr. The context's value is
+    None if stderr is no terminal or the batch is quiet."""
     return nullcontext() if batch.quiet or not sys.stderr.isatty() else ProgressLine(sys.stderr)
 
 
 def _execute(session: Session, statement: str, batch: Batch, line: ProgressLine | None) -> Result:
-    """Run a statement, and return its result. The line shows the progress until the first rows have
-    arrived."""
+    """Run a statement, and return its result. ``line``, if given, shows the progress until the first rows
+    have arrived."""
     parameters = values(batch.variables)
     if line is None:
         return session.execute(statement, parameters)
@@ -76,7 +80,7 @@ def _execute(session: Session, statement: str, batch: Batch, line: ProgressLine 
 
 def _write(result: Result, batch: Batch, began: float) -> None:
     """Write all rows and, for formats that people read, a line with row count, time and lane to stderr.
-    ``began``: the time at which the statement began."""
+    ``began``: the value of ``time.perf_counter`` at the begin of the statement."""
     try:
         rows = write_result(result, batch.format_name, batch.out, batch.options)
         batch.out.flush()

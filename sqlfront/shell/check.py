@@ -1,4 +1,5 @@
-"""Command ``sqlfront check``: the way of each statement of some files."""
+"""The command ``sqlfront check``, which tells for each statement of files whether sqlfront or Spark would run
+it, and why."""
 
 import argparse
 import sys
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class CheckExitCode(IntEnum):
-    """The exit codes of the process."""
+    """The exit codes of ``sqlfront check``."""
 
     OK = 0
     """No statement is known to need Spark."""
@@ -36,8 +37,9 @@ class CheckExitCode(IntEnum):
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run ``sqlfront check [--spark URL] FILE ...``; return the exit code. Prints a line for each statement
-    to stdout, ``file:line: way: reason``, and a line with the counts to stderr."""
+    """Run ``sqlfront check [--spark URL] FILE ...``; return the exit code. For each statement in the files,
+    print ``file:line: lane: reason`` to stdout, with "error" or "unknown" as the lane where none is known; at
+    the end, print a line with the counts to stderr. No statement is run."""
     options = _parser().parse_args(arguments)
     ways: Counter[CheckedLane] = Counter()
     try:
@@ -65,8 +67,8 @@ def main(arguments: Sequence[str]) -> int:
 
 @contextmanager
 def _session(url: str | None) -> "Iterator[SparkSession | None]":
-    """A context with the Spark session of a master's or a server's ``url``; its value is None without a
-    ``url``. Raises OperationalError if the session can't be started."""
+    """Return a context whose value is the Spark session at ``url``, the address of a Spark master or of a
+    Spark Connect server; None without a ``url``. Raises OperationalError if the session can't be started."""
     if url is None:
         yield None
         return

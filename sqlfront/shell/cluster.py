@@ -86,9 +86,9 @@ def _member(options: argparse.Namespace) -> int:
 
 
 def observed(options: argparse.Namespace, number: int = 0) -> dict[str, str]:
-    """The settings of the service of the member with this ``number``
-    (:func:`sqlfront.cluster.service.service`). Its metrics have the port of ``--metrics`` plus the number.
-    Raises ProgrammingError if there is no such port."""
+    """Return the settings for the service that a member runs (:func:`sqlfront.cluster.service.service`):
+    tracing, and the address of its metrics, whose port is that of ``--metrics`` plus the member's ``number``.
+    Raises ProgrammingError if ``--metrics`` is not ``host:port``, or the sum is no valid port."""
     settings = {"tracing": "on"} if options.tracing else {}
     if options.metrics is None:
         return settings
@@ -106,7 +106,8 @@ def observed(options: argparse.Namespace, number: int = 0) -> dict[str, str]:
 
 
 def _files(options: argparse.Namespace) -> FileAccess:
-    """The files that members open for their clients; by default no files."""
+    """Return the rule of ``--file-access``: which files members open for their clients; by default none.
+    Raises ProgrammingError for ``all`` or ``none`` together with folders."""
     said = options.file_access or ["none"]
     words = {"all", "none"} & {*said}
     if words and len(said) > 1:
@@ -115,7 +116,7 @@ def _files(options: argparse.Namespace) -> FileAccess:
 
 
 def _protection(options: argparse.Namespace) -> Protection:
-    """The arguments' settings for encryption."""
+    """Return the settings for encryption that the command line gives; the others are None."""
     return Protection(
         certificate=options.certificate,
         key=options.key,
@@ -125,8 +126,8 @@ def _protection(options: argparse.Namespace) -> Protection:
 
 
 def _security(options: argparse.Namespace) -> Security:
-    """The security settings of a member: the cluster's secret from a file or the environment, and
-    certificates."""
+    """Return the security settings of a member: the cluster's secret, which ``--secret-file`` or the
+    environment gives, and the certificates. Raises ProgrammingError for a file without a secret."""
     secret = None
     if options.secret_file is not None:
         secret = Path(options.secret_file).read_text("utf-8").strip()
@@ -177,7 +178,9 @@ def _start(options: argparse.Namespace) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
-    """Run the launcher's process, which holds the lock of the directory as long as it lives."""
+    """Run ``sqlfront cluster run``, the process that runs a cluster's members, and return the exit code 0.
+    The process holds the lock of the cluster's directory as long as it lives, and removes its files at the
+    end. Raises OperationalError if another process has the lock."""
     with run_directory(options.directory) as directory:
         held = lock(directory)
         if held is None:
@@ -192,8 +195,8 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _keep(options: argparse.Namespace, directory: PrivateFolder) -> None:
-    """Run the cluster's members, and leave the files for its clients in the directory, until SIGTERM or
-    SIGINT."""
+    """Run the cluster's members until SIGTERM or SIGINT. Clients find the secret, the credentials and the
+    cluster's address in files that this function writes into ``directory``."""
     ended = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: ended.set())
@@ -221,8 +224,8 @@ def _keep(options: argparse.Namespace, directory: PrivateFolder) -> None:
 
 
 def _for_clients(cluster: LocalCluster, options: argparse.Namespace) -> Credentials:
-    """The credentials with which clients join the cluster. A certificate is among them, unless the cluster
-    is insecure, on a Unix socket, or uses the user's own certificates."""
+    """Return the credentials with which clients join the cluster. If encryption is on, the address is no Unix
+    socket, and the user gave no certificate, the credentials hold a certificate that was made here."""
     by_address = not cluster.address.startswith(UNIX_PREFIX)
     made_here = by_address and options.certificate is None and not options.insecure
     tls = Security(cluster.secret).with_certificates().tls if made_here else None
@@ -242,7 +245,7 @@ def _status(options: argparse.Namespace) -> int:
 
 
 def describe(members: MemberList, running: JobListing) -> list[str]:
-    """A line for each member, then a line for each running query."""
+    """Return the lines that ``status`` prints: one for each member, then one for each running query."""
     lines = []
     for each in members.members:
         owned = members.owners.count(each.name)
@@ -257,8 +260,8 @@ def describe(members: MemberList, running: JobListing) -> list[str]:
 def _look(
     directory: PrivateFolder, running: RunFile, options: argparse.Namespace
 ) -> tuple[MemberList, JobListing]:
-    """Join the cluster for a moment. Return its members, without the member of this process, and the queries
-    that run on them."""
+    """Join the cluster as a client for a moment. Return the member list without this client, and the queries
+    that run on the members."""
     left = Credentials.parsed(directory.read(CREDENTIALS), CREDENTIALS)
     name = f"status-{os.getpid()}-{secrets.token_hex(2)}"
     member = MemberOptions(name, running.address, workers=1)

@@ -1,10 +1,10 @@
-"""Exit codes of the command."""
+"""Exit codes of the command ``sqlfront``."""
 
 from enum import IntEnum
 
 
 class ExitCode(IntEnum):
-    """The exit codes of the process."""
+    """The exit codes of the command ``sqlfront``."""
 
     OK = 0
     """Every statement succeeded."""

@@ -1,4 +1,4 @@
-"""Command ``sqlfront job``: the durable jobs of a store."""
+"""The command ``sqlfront job``, which lists, shows, cancels, resumes and drops durable jobs."""
 
 import argparse
 import sys
@@ -30,8 +30,8 @@ _STATEMENTS: Final = {
 
 
 def session_of(options: argparse.Namespace) -> Session:
-    """Open a session with the store that the arguments, the environment or the connection ``--connection``
-    name. Raises ProgrammingError if none of these names a store."""
+    """Open a session with the job store that the option ``--store``, the environment or the connection
+    ``--connection`` names. Raises ProgrammingError if none of these names a job store."""
     given = {} if options.store is None else {"job_store": options.store}
     session = open_session(options.connection, given, None)
     if session.context.jobs is None:
@@ -41,8 +41,8 @@ def session_of(options: argparse.Namespace) -> Session:
 
 
 def run(session: Session, options: argparse.Namespace) -> ExitCode:
-    """Run the action of the arguments in a session; return the exit code. Raises the errors of the
-    statements."""
+    """Run the action that ``options`` names (list, show, cancel, resume, drop, log); return the exit code.
+    Raises the errors of the statements, and ProgrammingError for an unknown job."""
     match options.action:
         case "resume":
             run_batch(session, statements([Script(path=path) for path in options.file]), _batch("none"))
@@ -82,7 +82,8 @@ def _job(service: JobService, name: str) -> DurableJob:
 
 
 def _resume(session: Session, name: str) -> ExitCode:
-    """Run the job to its end. Ctrl-C leaves the job to a successor."""
+    """Resume a job, and wait until it ends; return the exit code. Ctrl-C ends the command, and the job can be
+    resumed again. Raises the job's error if the job has failed."""
     try:
         session.execute(f"RESUME JOB {_quoted(name)}").close()
         status = _followed(_job(_service(session), name))
@@ -96,7 +97,8 @@ def _resume(session: Session, name: str) -> ExitCode:
 
 
 def _followed(job: DurableJob) -> DurableJobStatus:
-    """Wait for the end of a job, and show its progress at a terminal; return its last status."""
+    """Wait until the job has ended, and return its status; at a terminal, show the progress meanwhile. Raises
+    OperationalError if this process has stopped running the job before its end."""
     if not sys.stderr.isatty():
         return _ended(job)
     with ProgressLine(sys.stderr) as line, line.showing(partial(_progress_text, job)):
@@ -119,7 +121,8 @@ def _parts(status: DurableJobStatus) -> str:
 
 
 def _progress_text(job: DurableJob) -> str:
-    """The stages and tasks of the job; a line in the terminal ends no job."""
+    """Return the job's progress in stages and tasks, as one line. If the status can't be read, the line is
+    the error, since a line of progress must not end the job."""
     try:
         status = job.status()
     except Error as error:
@@ -131,7 +134,7 @@ def _progress_text(job: DurableJob) -> str:
 
 
 def parser() -> argparse.ArgumentParser:
-    """The parser of the arguments behind ``sqlfront job``."""
+    """Return the parser of the arguments behind ``sqlfront job``."""
     parser = argparse.ArgumentParser(
         prog="sqlfront job",
         description="Look at the durable jobs of a store (CREATE JOB), cancel, resume and drop them.",

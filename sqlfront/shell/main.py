@@ -32,7 +32,8 @@ else:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the ``sqlfront`` command; return its exit code."""
+    """Run the ``sqlfront`` command with these arguments (None: those of the process), and return its exit
+    code. Errors are printed to stderr, not raised."""
     arguments = sys.argv[1:] if arguments is None else arguments
     if arguments[:1] in (["member"], ["cluster"]):
         return cluster.main(arguments)
@@ -63,7 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 class _FailedError(Exception):
-    """The end of the command with a message and an exit code, which leaves the output as it was."""
+    """The error that ends the command with a message and an exit code."""
 
     def __init__(self, message: str, code: ExitCode) -> None:
         super().__init__(message)
@@ -92,8 +93,8 @@ def _main(options: argparse.Namespace) -> int:
 
 
 def _talk(options: argparse.Namespace) -> int:
-    """Run the interactive shell, and return its exit code. Prints how the command is used if there is no
-    terminal for the shell's output. Raises _FailedError for arguments of batch mode."""
+    """Run the interactive shell, and return its exit code. If stdout is no terminal, print a usage line
+    instead. Raises _FailedError for arguments of batch mode."""
     for name, given in (("--output", options.output), ("-v", options.variables), ("--null", options.null)):
         if given:
             raise _FailedError(f"{name} is for statements of -c, -f and stdin", ExitCode.USAGE)
@@ -117,7 +118,7 @@ def _run(session: Session, scripts: Sequence[Script], out: BinaryIO, options: ar
 
 
 def _silence_stdout() -> None:
-    """Have nothing write to standard output any more, at whose other end nobody reads."""
+    """Send later output on stdout to nowhere, because the reader of the pipe is gone."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1)
     os.close(nowhere)
@@ -130,7 +131,8 @@ def _job(options: argparse.Namespace) -> int:
 
 
 def _session(of: Callable[[argparse.Namespace], Session], options: argparse.Namespace) -> Session:
-    """Open the session that the arguments ask for, by ``of``. Raises _FailedError."""
+    """Open and return the session that the arguments ask for, by calling ``of`` with them. Raises
+    _FailedError if that fails."""
     try:
         return of(options)
     except Error as error:
@@ -140,7 +142,8 @@ def _session(of: Callable[[argparse.Namespace], Session], options: argparse.Name
 
 
 def is_timeout(error: Error) -> bool:
-    """Whether the statement exceeded its time limit (a cancelled statement has SQLSTATE HY008)."""
+    """Return whether a statement failed because it exceeded its time limit; False for a cancelled statement,
+    whose SQLSTATE is HY008."""
     return isinstance(error, OperationalError) and error.sqlstate == "57014"
 
 
@@ -149,7 +152,8 @@ def _interrupt(signal_number: int, frame: FrameType | None) -> NoReturn:
 
 
 class _Source(argparse.Action):
-    """An argument action that collects the values of -c and -f in one list, in the given order."""
+    """An argparse action that collects the values of -c and -f in one list, in the order of the command
+    line."""
 
     def __call__(
         self,

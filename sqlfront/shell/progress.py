@@ -1,4 +1,4 @@
-"""The progress of statements in the terminal's last line, while a script runs."""
+"""The progress of statements on the terminal's last line, while the command runs a script."""
 
 import os
 import threading
@@ -19,18 +19,18 @@ INTERVAL: Final = 0.2
 
 
 class RunningStatement(Protocol):
-    """A statement that tells how far it is; a :class:`~sqlfront_engine.jobs.query_run.QueryRun` is one."""
+    """A statement that reports its progress, such as a :class:`~sqlfront_engine.jobs.query_run.QueryRun`."""
 
     def progress(self) -> Progress | None:
-        """The progress of the job outside of the engine; None without such a job."""
+        """Return the progress of the statement's job on Spark; None without such a job."""
 
     def rows_read(self) -> int:
-        """The rows that the engine's jobs have read so far."""
+        """Return the number of rows that the statement's light jobs have read so far."""
 
 
 def progress_text(query: RunningStatement) -> str:
-    """Progress of a statement: the stages and tasks of a job of Spark, or the rows that a job of the engine
-    has read."""
+    """Return the text about the progress of a statement: the stages and tasks of its job on Spark, or else
+    the number of rows that its light jobs have read, or ``running``."""
     try:
         elsewhere = query.progress()
     except Error:  # the statement itself raises the error
@@ -42,8 +42,9 @@ def progress_text(query: RunningStatement) -> str:
 
 
 class ProgressLine(ClosingContext):
-    """A line in the terminal with the progress of the statement that runs, if the statement takes longer than
-    ``patience`` seconds. One thread serves all statements of a script, so that a short one costs nothing."""
+    """A line in the terminal with the progress of the running statement. The line appears when the statement
+    has run for ``patience`` seconds, and is drawn anew every ``interval`` seconds. One thread serves all
+    statements of a script, so that a short statement costs nothing."""
 
     def __init__(self, out: TextIO, patience: float = PATIENCE, interval: float = INTERVAL) -> None:
         self._out = out
@@ -59,13 +60,16 @@ class ProgressLine(ClosingContext):
 
     @contextmanager
     def during(self, query: RunningStatement) -> Iterator[None]:
-        """A context in which the line shows the progress of ``query``; the line is clear behind it."""
+        """Return a context in which the line shows the progress of ``query``; at the end, the line is
+        cleared."""
         with self.showing(partial(progress_text, query)):
             yield
 
     @contextmanager
     def showing(self, text: Callable[[], str]) -> Iterator[None]:
-        """A context in which the line shows what ``text`` gives at the time; the line is clear behind it."""
+        """Return a context in which the line shows the text that ``text`` returns, and the seconds since the
+        context began. ``text`` is called for each update, on another thread. At the end, the line is
+        cleared."""
         with self._lock:
             self._text, self._began = text, time.perf_counter()
         try:
@@ -87,7 +91,8 @@ class ProgressLine(ClosingContext):
                     self._draw(text[: _columns(self._out) - 1])
 
     def _draw(self, text: str) -> None:
-        """Overwrite the text in the terminal's last line. A terminal that is gone ends no statement."""
+        """Overwrite the terminal's last line with the text. Errors of the terminal are ignored, so that they
+        fail no statement."""
         if text or self._width:
             with suppress(OSError):
                 blanks = self._width - len(text)
@@ -96,12 +101,12 @@ class ProgressLine(ClosingContext):
             self._width = len(text)
 
     def close(self) -> None:
-        """End the updates."""
+        """End the thread that updates the line."""
         self._ended.set()
 
 
 def _columns(out: TextIO) -> int:
-    """The columns of the terminal; 80 if the terminal doesn't tell."""
+    """Return the number of columns of the terminal; 80 if it is unknown."""
     try:
         return os.get_terminal_size(out.fileno()).columns or 80
     except OSError:

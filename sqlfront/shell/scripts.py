@@ -24,7 +24,7 @@ _MARKS: Final = (
 
 
 class ScriptError(Exception):
-    """An error that names the script, and the reason for which it can't be read."""
+    """An error because a script can't be read; the message names the script and the reason."""
 
 
 class Script(msgspec.Struct, frozen=True):
@@ -36,8 +36,8 @@ class Script(msgspec.Struct, frozen=True):
 
 
 def check(scripts: Sequence[Script]) -> None:
-    """Read the files from their begin to their end, so that an unreadable one is found before any statement
-    runs. A pipe can be read only once, and is left. Raises ScriptError."""
+    """Read all files of the scripts once, so that an unreadable file is found before any statement runs.
+    Pipes are not checked, since they can be read only once. Raises ScriptError."""
     for script in scripts:
         if script.path not in ("", "-"):
             with _open(script.path) as stream:
@@ -47,8 +47,8 @@ def check(scripts: Sequence[Script]) -> None:
 
 
 def statements(scripts: Sequence[Script]) -> Iterator[str]:
-    """The statements of all scripts in order. A file or pipe is read as far as the next statement needs.
-    Raises ScriptError."""
+    """Yield the statements of all scripts in order. A file or pipe is read only as far as the next statement
+    needs. Raises ScriptError if a script can't be read."""
     for script in scripts:
         splitter = ScriptSplitter()
         for text in _texts_of(script):
@@ -74,7 +74,8 @@ def _open(path: str) -> BinaryIO:
 
 
 def _texts(stream: BinaryIO, name: str) -> Iterator[str]:
-    """The text of a stream in pieces, as soon as there is some, without a mark of the byte order."""
+    """Yield the text of a stream of UTF-8 in pieces, each as soon as its bytes arrive; a byte order mark is
+    left out. Raises ScriptError, which names the stream ``name``, if it can't be read or is not UTF-8."""
     decoder, place, first = _DECODER(), 0, True
     while True:
         try:

@@ -24,7 +24,7 @@ _OPTIONS = (
 
 
 def add_connection(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments that name the connection."""
+    """Add the positional argument and the option ``--connection``, which both name the connection."""
     about = "a URL such as sqlfront:///folder or sqlfront://host:port, or a connection of sqlfront.toml"
     parser.add_argument(
         "connection", nargs="?", metavar="NAME|URL", help=f"{about} (default: a session here)"
@@ -38,8 +38,9 @@ def add_connection(parser: argparse.ArgumentParser) -> None:
 
 
 def session_of(options: argparse.Namespace) -> Session:
-    """Open the session that the arguments ask for; what they leave open, URL, environment and file say.
-    Raises the errors of :func:`sqlfront.connect`, and OSError if the file with the secret can't be read."""
+    """Open the session that the command's arguments ask for. Options that the arguments don't give come from
+    the connection's URL, the environment or ``sqlfront.toml``. Raises the errors of :func:`sqlfront.connect`,
+    and OSError if the file with the secret can't be read."""
     url, named = options.connection, options.named_connection
     if url is not None and named is not None:
         raise ProgrammingError("the connection is given twice: as an argument, and by --connection")

@@ -22,14 +22,15 @@ _USE: Final = r"\$\{(\w+)\}"
 
 
 class Variable(msgspec.Struct, frozen=True):
-    """A variable: the ``text`` as it was set, and the ``value`` of the parameter."""
+    """A variable: the ``text`` to which the user has set it, for ``${name}``, and the ``value`` of the
+    parameter ``:name``."""
 
     text: str
     value: object
 
 
 def assignment(text: str) -> tuple[str, str]:
-    """The name and the value of a text ``name=value``. Raises ValueError for other texts.
+    """Return the name and the value of a text ``name=value``. Raises ValueError for other texts.
 
     >>> assignment("city=New York")
     ('city', 'New York')
@@ -41,7 +42,7 @@ def assignment(text: str) -> tuple[str, str]:
 
 
 def is_literal(text: str) -> bool:
-    """Whether a variable's text is a SQL literal.
+    """Return whether a variable's text is a SQL literal.
 
     >>> is_literal("1.50"), is_literal("DATE'2024-01-01'"), is_literal("Paris")
     (True, True, False)
@@ -50,8 +51,9 @@ def is_literal(text: str) -> bool:
 
 
 def variable(text: str, session: Session) -> Variable:
-    """The variable of that text: a SQL literal has its type and value in the session, and any other text is a
-    string. Raises Error for a literal without a value, such as ``DATE'2024-02-30'``."""
+    """Return the variable for a text. If the text is a SQL literal, the variable's value is the literal's,
+    which the session evaluates; else the value is the text, a string. Raises Error for a literal without a
+    value, such as ``DATE'2024-02-30'``."""
     if not is_literal(text):
         return Variable(text, text)
     [(value,)] = session.execute(f"SELECT {text}").collect()
@@ -59,8 +61,8 @@ def variable(text: str, session: Session) -> Variable:
 
 
 def substituted(text: str, variables: Mapping[str, Variable]) -> str:
-    """The text in which each ``${name}`` is replaced with the variable's text. Raises ProgrammingError for an
-    unknown variable.
+    """Return ``text`` with each ``${name}`` replaced by the text of the variable ``name``. Raises
+    ProgrammingError for an unknown variable.
 
     >>> substituted("select ${a}", {"a": Variable("1 + 1", "1 + 1")})
     'select 1 + 1'
@@ -76,7 +78,8 @@ def substituted(text: str, variables: Mapping[str, Variable]) -> str:
 
 
 def unknown(name: str, variables: Mapping[str, Variable]) -> ProgrammingError:
-    """The error for the use of a variable that has no value."""
+    """Return the error for a text that uses ``${name}`` although no variable has the name; it suggests a
+    similar name."""
     near = get_close_matches(name, variables, 1)
     hint = (
         f"did you mean {near[0]}?"
@@ -87,5 +90,6 @@ def unknown(name: str, variables: Mapping[str, Variable]) -> ProgrammingError:
 
 
 def values(variables: Mapping[str, Variable]) -> dict[str, object] | None:
-    """The values of the parameters ``:name`` of a statement; None if there are no variables."""
+    """Return the values of the variables by name, as parameters ``:name`` of a statement; None if there are
+    no variables."""
     return {name: known.value for name, known in variables.items()} or None

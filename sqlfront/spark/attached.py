@@ -1,4 +1,4 @@
-"""A session beside a Spark session."""
+"""The session class for a session beside a Spark session."""
 
 from typing import TYPE_CHECKING, Any, Final
 
@@ -37,11 +37,12 @@ _LENDERS: Final = "_sqlfront_lenders"
 
 
 class AttachedSession(Session):
-    """A session beside a Spark session; made by :func:`sqlfront.attach`. Closing the session leaves Spark
-    running, unless Spark was started for the session."""
+    """A session beside a Spark session, made by :func:`sqlfront.attach`. It has all attributes of the Spark
+    session, too. Closing it leaves Spark running, unless Spark was started for the session."""
 
     def __init__(self, spark: "SparkSource | AttachedSession", config: Config | None = None) -> None:
-        """``spark``: the Spark session, the means to start one, or a session that is beside one."""
+        """``spark``: the Spark session, a builder or an address with which to start it, or another attached
+        session, whose Spark session is shared."""
         super().__init__(config, spark=spark.spark_session if isinstance(spark, AttachedSession) else spark)
         # The sessions that the Spark session keeps alive, once this session is among them.
         self._lenders: set[AttachedSession] = set()
@@ -51,8 +52,9 @@ class AttachedSession(Session):
         self._names: SessionCatalog | None = None
 
     def sql(self, text: str, args: Parameters | None = None, **frames: object) -> Frame:
-        """Run one statement, as ``spark.sql`` does; see :func:`sqlfront.sql`. An error is one of PySpark's,
-        too: what ``spark.sql`` raises as an AnalysisException is here both that and a ProgrammingError."""
+        """Run one statement, as ``spark.sql`` does; see :func:`sqlfront.sql`. An error is an instance of
+        PySpark's class, too: where ``spark.sql`` raises an AnalysisException, the error is an
+        AnalysisException and a ProgrammingError."""
         try:
             return Frame(self.answer(text, args, frames), self)
         except Error as error:
@@ -62,33 +64,37 @@ class AttachedSession(Session):
 
     @property
     def spark_session(self) -> "SparkSession":
-        """The Spark session beside this session; started if needed."""
+        """The Spark session beside this session, which is started now unless it is started already. Raises
+        OperationalError if it can't be started."""
         assert self.spark is not None
         return self.spark.ready("the caller asks for the Spark session").spark
 
     @property
     def conf(self) -> SessionConf:
-        """Settings, as ``spark.conf``: Spark's, and those of this session (``sqlfront.*``)."""
+        """An object with the methods of ``spark.conf``; keys that begin with ``sqlfront.`` are settings of
+        this session, all others settings of Spark."""
         self._conf = self._conf or SessionConf(self)
         return self._conf
 
     @property
     def catalog(self) -> SessionCatalog:
-        """Names, as ``spark.catalog``: Spark's tables and views, and those of this session."""
+        """An object with the methods of ``spark.catalog``, for Spark's tables and views and those of this
+        session."""
         self._names = self._names or SessionCatalog(self)
         return self._names
 
     def createDataFrame(self, *arguments: object, **named: object) -> "DataFrame":  # type: ignore[override]
-        """A frame of Spark's, as ``spark.createDataFrame`` makes it."""
+        """Return the Spark DataFrame that ``spark.createDataFrame`` makes of the same arguments."""
         create: Callable[..., DataFrame] = self.spark_session.createDataFrame
         return create(*arguments, **named)
 
     def newSession(self) -> "AttachedSession":
-        """A session beside a new Spark session, with the same configuration."""
+        """Return a session beside a new session of the same Spark application, with this session's
+        configuration."""
         return AttachedSession(self.spark_session.newSession(), self.config)
 
     def stop(self) -> None:
-        """Close this session, and stop the Spark session."""
+        """Close this session, and stop the Spark session if it is started."""
         theirs = None if self.spark is None or not self.spark.is_started else self.spark_session
         self.close()
         if theirs is not None:
@@ -105,12 +111,13 @@ class AttachedSession(Session):
 
     @property
     def parameter_zone(self) -> str | None:
-        """None: naive datetimes as parameters are in this machine's time zone, as in PySpark."""
+        """Always None: naive datetimes as parameters are in this machine's time zone, as in PySpark."""
         return None
 
     @property
     def has_sparks_zone(self) -> bool:
-        """Whether the session has a time zone that only Spark knows, such as ``SystemV/PST8``."""
+        """Whether Spark's time zone is one that sqlfront doesn't know, such as ``SystemV/PST8``, so that
+        Spark must format timestamps."""
         assert self.spark is not None
         return self.spark.has_own_zone
 
@@ -122,8 +129,8 @@ class AttachedSession(Session):
         query: QueryRun | None,
         observation: "Observation | None" = None,
     ) -> Result:
-        """Run one statement; see :meth:`Session.execute`. Spark runs a statement with a parameter that only
-        Spark knows, such as a Column."""
+        """Run one statement as :meth:`Session.execute` does. If only Spark supports a parameter, such as a
+        Column, Spark runs the statement."""
         try:
             return super()._execute(text, parameters, timeout, query, observation)
         except ProgrammingError as error:
@@ -138,9 +145,9 @@ class AttachedSession(Session):
             return self.spark.run_with(parameters, request, error)
 
     def register(self, name: str, frame: "ArrowSource") -> None:
-        """Make Arrow data, or a frame, a temporary view, in place of a view with the same name. A DataFrame
-        of Spark's, and a frame of a query that Spark runs and of which no row was read, becomes a view of
-        Spark's; other data become a view of this session."""
+        """Make Arrow data, a Frame or a Spark DataFrame a temporary view; replaces a view with the same name.
+        A DataFrame becomes a view of Spark's, and so does a Frame whose query Spark runs and of which no row
+        was read; other data become a view of this session."""
         source = frame.source() if isinstance(frame, Frame) else frame
         if not isinstance(source, Frame) and hasattr(source, "createOrReplaceTempView"):
             source.createOrReplaceTempView(name)
@@ -148,26 +155,31 @@ class AttachedSession(Session):
             super().register(name, source)
 
     def unregister(self, name: str) -> None:
-        """Drop a temporary view, also one of Spark's; no error if no view has the name."""
+        """Drop the temporary view of Spark's with this name, else this session's; no error if no view has the
+        name."""
         assert self.spark is not None
         if not self.spark.drop_view(name):
             super().unregister(name)
 
     def query_of(self, result: Result) -> "DataFrame | None":
-        """The query of a result as Spark's DataFrame; None if Spark doesn't run the statement. See
+        """Return the DataFrame of the query whose result this is; None if Spark doesn't run the statement,
+        for a command, and over Spark Connect. See
         :meth:`~sqlfront_connectors.spark.link.SparkLink.frame_of`."""
         assert self.spark is not None
         return self.spark.link.frame_of(result.job) if isinstance(result.job, SparkRun) else None
 
     def schema_of(self, result: Result) -> "StructType":
-        """The result's schema in Spark's types: Spark's own schema, if Spark runs the statement."""
+        """Return the result's schema as a StructType: Spark's own schema if Spark runs the statement, else a
+        translation of sqlfront's."""
         assert self.spark is not None
         own = self.spark.link.schema_of(result.job) if isinstance(result.job, SparkRun) else None
         return own or spark_schema(result.schema)
 
     def spark_frame(self, result: Result) -> "HeldFrame":
-        """The rows of a result as a Spark DataFrame: for a query that Spark runs, the query itself, unless
-        rows have been read."""
+        """Return a Spark DataFrame with the rows of a result, which the returned object can close. If Spark
+        runs the query and no row was read, it is the DataFrame of the query itself; ``result`` then reads its
+        rows from it. Otherwise Spark's tasks read the rows from members, or the rows are collected and sent
+        to Spark."""
         assert self.spark is not None
         link = self.spark.ready("the caller asks for a DataFrame of Spark")
         query = None if result.is_read else self.query_of(result)
@@ -191,17 +203,18 @@ class AttachedSession(Session):
         return link.frame(schema, batches)
 
     def _stay_with(self, spark: "SparkSession") -> None:
-        """Have the Spark session keep this session alive from now on: Spark's DataFrames read rows that this
-        session holds, and nobody can track the DataFrames derived from these. :meth:`close` ends that."""
+        """Make the Spark session keep this session alive until :meth:`close`. Spark's DataFrames read rows
+        that this session holds, and nothing tells which DataFrames derived from them are in use."""
         lenders: set[AttachedSession] = spark.__dict__.setdefault(_LENDERS, set())
         lenders.add(self)
         self._lenders = lenders
 
     def close(self) -> None:
-        """See :meth:`Session.close`."""
+        """Close the session as :meth:`Session.close` says; DataFrames that read rows of this session fail
+        afterwards."""
         self._lenders.discard(self)
         super().close()
 
     def table(self, name: str) -> Frame:
-        """All rows of a table or view."""
+        """Return a frame of all rows of the table or view that a dotted name stands for."""
         return self.sql(f"SELECT * FROM {written(name.strip())}")

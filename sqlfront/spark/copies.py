@@ -1,4 +1,4 @@
-"""Copies of Spark's relations: cached tables with the rows of Spark's tables, views and queries."""
+"""Functions that tell which cached tables are copies of Spark's tables, views and queries."""
 
 from sqlfront.state.cached_table import CachedTable
 from sqlfront_connectors.base import Table
@@ -8,24 +8,28 @@ from sqlfront_values.errors import Error
 
 
 def origin(table: Table) -> SparkTable | None:
-    """The relation of Spark's that a cached table copies; None for other tables."""
+    """Return the table of Spark's that a cached table copies; None for other tables, and for copies of other
+    tables."""
     copied = table.origin if isinstance(table, CachedTable) else None
     return copied.table if isinstance(copied, TableEntry) and isinstance(copied.table, SparkTable) else None
 
 
 def origin_of(entry: Entry | None) -> SparkTable | None:
-    """The relation of Spark's that the catalog's entry copies; None for other entries."""
+    """Return the table of Spark's that the catalog's entry copies; None for other entries and for no
+    entry."""
     return origin(entry.table) if isinstance(entry, TableEntry) else None
 
 
 def has(entry: Entry | None) -> bool:
-    """Whether the entry is a copy of a table or view of Spark's."""
+    """Return whether the entry is a copy of a named table or view of Spark's; False for the copy of a
+    query."""
     table = origin_of(entry)
     return table is not None and table.named
 
 
 def is_current(table: SparkTable) -> bool:
-    """Whether Spark still has the rows that the table's copy was made of."""
+    """Return whether the relation of Spark's still has the rows from which its copy was made; False if that
+    can't be read."""
     try:
         return table.snapshot().version == table.copied
     except Error:

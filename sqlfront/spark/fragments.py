@@ -1,7 +1,7 @@
-"""Fragments of a plan that Spark can run by itself, as SQL texts.
+"""The parts of a logical plan that Spark can run alone, as SQL texts. Such a part is called a fragment.
 
 A fragment reads one of Spark's tables, and filters, projects and groups its rows. The columns are called
-``c0``, ``c1``, ... in the order of the plan's row.
+``c0``, ``c1``, ... in the order of the plan's columns.
 """
 
 from collections.abc import Callable
@@ -25,8 +25,9 @@ from sqlfront_values.expressions import columns_used
 
 
 class Select(msgspec.Struct, frozen=True):
-    """A SELECT over one table, as texts of its columns and conditions. ``keys`` None: no grouping; empty: all
-    rows are one group."""
+    """A SELECT over one table, as SQL texts of the table, its columns and conditions. The conditions of
+    ``where`` and of ``having`` are combined by AND. ``keys``: the expressions of GROUP BY; None: no grouping;
+    empty: all rows are one group. ``limit``: the greatest number of rows, None = no limit."""
 
     table: str
     columns: tuple[str, ...]
@@ -51,8 +52,8 @@ class Select(msgspec.Struct, frozen=True):
 
 
 def select_of(plan: LogicalPlan) -> Select | None:
-    """The SELECT with the rows of a plan without parameters; None if no SELECT over a single table of Spark's
-    gives the rows."""
+    """Return the SELECT that gives the rows of ``plan``, a plan without parameters; None if the plan is more
+    than a filter, projection or aggregation of one table of Spark's."""
     try:
         return _select(plan)
     except NoText:
@@ -60,8 +61,8 @@ def select_of(plan: LogicalPlan) -> Select | None:
 
 
 def replace_fragments(plan: LogicalPlan, rows: Callable[[LogicalPlan, Select], LogicalPlan]) -> LogicalPlan:
-    """Return the plan with each of its largest fragments replaced by the plan ``rows(fragment, select)``,
-    where ``select`` is the fragment as a SELECT."""
+    """Return the plan with each of its largest fragments replaced by the plan that ``rows(fragment, select)``
+    returns; ``select`` is the fragment as a SELECT."""
     select = select_of(plan)
     if select is not None:
         return rows(plan, select)
@@ -99,7 +100,8 @@ def _select(plan: LogicalPlan) -> Select:
 
 
 def _key_text(text: str) -> str:
-    """The key's text for GROUP BY, where a bare number would be the position of a column."""
+    """Return the text of a key for GROUP BY. A bare number would be the position of a column, so that it gets
+    a CAST."""
     return f"CAST({text} AS INT)" if text.removeprefix("-").isdecimal() else text
 
 

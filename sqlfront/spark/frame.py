@@ -1,4 +1,4 @@
-"""Results with the methods of Spark's DataFrame."""
+"""The class of a result that has the methods of Spark's DataFrame."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast, overload
@@ -27,26 +27,28 @@ _SPARKS_OWN: Final = frozenset({"_jdf", "_plan", "_session"})
 
 
 class FrameSession(Protocol):
-    """The session of a frame: :class:`~sqlfront.spark.attached.AttachedSession`."""
+    """The methods that a frame needs of its session, :class:`~sqlfront.spark.attached.AttachedSession`."""
 
     @property
     def has_sparks_zone(self) -> bool:
-        """Whether the session has a time zone that only Spark knows."""
+        """Whether Spark's time zone is one that sqlfront doesn't know, so that Spark must format
+        timestamps."""
 
     def register(self, name: str, frame: "ArrowSource") -> None:
-        """Make a frame a temporary view."""
+        """Make a frame a temporary view; replaces a view with the same name."""
 
     def unregister(self, name: str) -> None:
-        """Drop a temporary view, also one of Spark's; no error if no view has the name."""
+        """Drop a temporary view of this session or of Spark; no error if no view has the name."""
 
     def query_of(self, result: Result) -> "DataFrame | None":
-        """The query of a result as Spark's DataFrame; None if Spark doesn't run the statement."""
+        """Return the Spark DataFrame of the query whose result this is; None if Spark doesn't run the
+        statement."""
 
     def schema_of(self, result: Result) -> "StructType":
-        """The result's schema in Spark's types."""
+        """Return the result's schema as a StructType."""
 
     def spark_frame(self, result: Result) -> "HeldFrame":
-        """The rows of a result as a Spark DataFrame."""
+        """Return a Spark DataFrame with the rows of a result, in an object that can close it."""
 
 
 class Frame(ClosingContext):
@@ -64,25 +66,25 @@ class Frame(ClosingContext):
         self._held: HeldFrame | None = None
 
     def to_spark(self) -> "DataFrame":
-        """The rows as a Spark DataFrame.
+        """Return a Spark DataFrame with the rows; later calls return the same DataFrame.
 
-        Unless rows were read here before: a query that Spark runs becomes the DataFrame of ``spark.sql`` (not
-        over Spark Connect), and Spark's tasks read large results directly from members in separate processes
-        (not results with an order).
+        If no row was read from this frame before, Spark may get the rows more directly: a query that Spark
+        runs becomes the DataFrame of ``spark.sql`` (not over Spark Connect), and Spark's tasks read large
+        results without ORDER BY from members in separate processes.
         """
         if self._held is None:
             self._held = self._attached.spark_frame(self._result)
         return self._held.data
 
     def source(self) -> "Frame | DataFrame":
-        """The source from which another statement should read these rows: the query as a DataFrame, if Spark
-        runs the query and no row has been read; else this frame."""
+        """Return the object from which another statement should read these rows: the Spark DataFrame of the
+        query, if Spark runs the query and no row has been read; else this frame."""
         is_query = not self._result.is_read and self._attached.query_of(self._result) is not None
         return self.to_spark() if is_query else self
 
     def close(self) -> None:
-        """Cancel the running job. Afterwards the rows can't be read any more, nor can Spark's DataFrames of
-        the rows, except rows that were read here before. Closing twice is no error."""
+        """Cancel the statement if it runs. Afterwards neither this frame nor Spark's DataFrames of its rows
+        can read rows, except rows that were read from this frame before. Closing twice is no error."""
         self._result.close()
         if self._held is not None:
             self._held.close()
@@ -100,8 +102,8 @@ class Frame(ClosingContext):
     def __getitem__(self, item: "Column | list[Column | str] | tuple[Column | str, ...]") -> "DataFrame": ...
 
     def __getitem__(self, item: object) -> object:
-        """A column, or a DataFrame with some columns or with the rows of a condition, as Spark's DataFrame
-        returns them."""
+        """Return what the same index of Spark's DataFrame returns: a Column for a name or a position, a
+        DataFrame for a list of columns or a condition."""
         return self.to_spark()[cast("str", item)]
 
     # ---- what it is
@@ -128,7 +130,7 @@ class Frame(ClosingContext):
 
     @property
     def affected(self) -> int | None:
-        """The number of rows that the statement wrote, None if it writes none."""
+        """The number of rows that the statement wrote; None for a statement that writes none."""
         return self._result.affected
 
     @property
@@ -161,39 +163,39 @@ class Frame(ClosingContext):
         print(self.show_string(n, truncate, vertical))  # noqa: T201 - it is what the method is for
 
     def show_string(self, n: int = 20, truncate: bool | int = True, vertical: bool = False) -> str:
-        """The text that :meth:`show` prints."""
+        """Return the text that :meth:`show` prints."""
         if self._attached.has_sparks_zone:
             return cast("ClassicDataFrame", self.to_spark())._show_string(n, truncate, vertical)
         return self._result.show_string(n, truncate, vertical)
 
     def collect(self) -> list[Row]:
-        """All rows."""
+        """Return all rows."""
         return self._result.collect()
 
     def take(self, num: int) -> list[Row]:
-        """The first ``num`` rows."""
+        """Return the first ``num`` rows, or all if there are fewer."""
         return self._result.take(num)
 
     def head(self, n: int | None = None) -> Row | list[Row] | None:
-        """With ``n``, a list of the first ``n`` rows; without, the first row, or None if there is no row."""
+        """Return a list of the first ``n`` rows; without ``n``, the first row, or None if there is no row."""
         return self._result.head(n)
 
     def first(self) -> Row | None:
-        """The first row; None if there is no row."""
+        """Return the first row; None if there is no row."""
         return self._result.first()
 
     def tail(self, num: int) -> list[Row]:
-        """The last ``num`` rows. All rows are read."""
+        """Return the last ``num`` rows, for which all rows are read."""
         return self._result.tail(num)
 
     def limit(self, num: int) -> "Frame":
-        """A frame of the first ``num`` rows, which are read now."""
+        """Read the first ``num`` rows, and return them as a frame."""
         return Frame(self._result.limit(num), self._attached)
 
     def createOrReplaceTempView(self, name: str) -> None:
-        """Make the rows a temporary view of this session; replaces a view with the same name, also one of
-        Spark's. A query that Spark runs becomes a view of Spark's, unless rows were read here before (or over
-        Spark Connect)."""
+        """Make the rows a temporary view, in place of a view of this session or of Spark with the same name.
+        If Spark runs the query and no row was read from this frame, the view is Spark's (not over Spark
+        Connect); else it is this session's."""
         source = self.source()
         if source is self:
             self._result.wait()  # the statement may read the relation that has the name now
@@ -209,28 +211,30 @@ class Frame(ClosingContext):
         return self._result.isEmpty()
 
     def toLocalIterator(self, prefetchPartitions: bool = False) -> Iterator[Row]:  # noqa: N803 - Spark's
-        """The rows one by one, as batches arrive. ``prefetchPartitions`` has no effect."""
+        """Yield the rows one by one, as batches arrive. ``prefetchPartitions`` has no effect."""
         return self._result.toLocalIterator(prefetchPartitions)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """All batches in logical types; each batch is handed over once and not kept."""
+        """Yield all rows as batches in logical types. Each batch is yielded once: the rows can't be read
+        again."""
         return self._result.batches()
 
     def __iter__(self) -> Iterator[Row]:
-        """Rows one by one, in slices, without keeping them."""
+        """Yield the rows one by one, as batches arrive. Each row is yielded once: the rows can't be read
+        again."""
         return iter(self._result)
 
     def toArrow(self) -> pa.Table:
-        """All rows as an Arrow table."""
+        """Return all rows as an Arrow table."""
         return self._result.toArrow()
 
     def toPandas(self) -> "pandas.DataFrame":
-        """All rows as a pandas DataFrame, as PySpark converts them: times in nanoseconds, a TIMESTAMP without
-        a zone in the session's time zone, a map as a dict."""
+        """Return all rows as a pandas DataFrame, as PySpark converts them: times in nanoseconds, a TIMESTAMP
+        as a time without a zone in the session's time zone, a map as a dict."""
         return self.to_spark().toPandas() if self._attached.has_sparks_zone else self._result.toPandas()
 
     def toPolars(self) -> "polars.DataFrame":
-        """All rows as a polars DataFrame."""
+        """Return all rows as a polars DataFrame."""
         return self._result.toPolars()
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:

@@ -1,8 +1,8 @@
-"""Cache of a Spark session's names and settings, each asked for once.
+"""A cache of a Spark session's names and settings, so that Spark is asked for each of them once.
 
 The cache is cleared when views, tables or settings may have changed through this process
-(:mod:`sqlfront_connectors.spark.sessions.watch`); changes of the catalog by other processes become visible
-with the next change here.
+(:mod:`sqlfront_connectors.spark.sessions.watch`). A change of the catalog by another process is noticed when
+the cache is cleared the next time.
 """
 
 import threading
@@ -39,17 +39,19 @@ class SparkNameCache:
 
     @property
     def epoch(self) -> object:
-        """The last change that was taken over: another object after each change."""
+        """An object that stands for the state of Spark's names and settings in this cache: another object
+        after each :meth:`settle` that found a change; None before the first."""
         return self._settled
 
     @property
     def is_outdated(self) -> bool:
-        """Whether a change may have happened that was not taken over yet."""
+        """Whether Spark's names or settings may have changed since the last :meth:`settle`."""
         return self._changes.last is not self._settled
 
     def settle(self, follow: Callable[[], None]) -> None:
-        """Read the settings, clear the names, and call ``follow`` to take over the change. If another thread
-        is doing so, wait until it is done. Changes meanwhile are taken over next time."""
+        """If Spark may have changed, read its settings, clear the cached names, and call ``follow``, which
+        updates what depends on them. If another thread is doing so, wait until it is done. Changes that
+        happen meanwhile are left to the next call."""
         with self._settling:
             change = self._changes.last
             if change is not self._settled:
@@ -58,8 +60,8 @@ class SparkNameCache:
                 self._settled = change
 
     def _learn(self) -> None:
-        """Read the settings and clear the names. A session that is gone has no settings and names, and
-        changes no more."""
+        """Read the settings from Spark, and clear the cached names. If the Spark session is gone, the cache
+        has no view and no setting that makes answers differ."""
         try:
             found = {key: self.link.setting(key) for key in (TIME_ZONE, *FIRST)} | self.link.settings(OTHERS)
             self.database = self.link.database
@@ -84,7 +86,9 @@ class SparkNameCache:
         return dropped
 
     def whole_name(self, parts: tuple[str, ...]) -> tuple[str, ...] | None:
-        """See :meth:`~sqlfront_connectors.spark.link.SparkLink.whole_name`."""
+        """Return the name with catalog and database, in parts, of the relation of Spark's that the dotted
+        name ``parts`` stands for; None if there is none. See
+        :meth:`~sqlfront_connectors.spark.link.SparkLink.whole_name`."""
         whole = self._names.whole
         if parts not in whole:
             whole[parts] = self.link.whole_name(parts)
@@ -92,8 +96,8 @@ class SparkNameCache:
 
 
 class _Changes:
-    """A listener for a session's watcher. ``last`` stands for the last change: a new object after each
-    change."""
+    """A listener for changes in a Spark session. ``last`` stands for the latest change: a new object after
+    each change."""
 
     def __init__(self) -> None:
         self.last = object()
@@ -104,19 +108,19 @@ class _Changes:
 
 
 class _Names:
-    """Names that were asked for between two changes. A caller whose answer arrives after a change stores the
-    answer in the old object, which no other caller reads any more."""
+    """The names that Spark was asked for since the last change. After a change a new object takes its place:
+    an answer that arrives late is stored in the old object, which nobody reads any more."""
 
     def __init__(self, views: frozenset[str] | None = None) -> None:
-        """``views``: the names of the temporary views; None: not asked yet."""
+        """``views``: the names of Spark's temporary views; None: Spark was not asked yet."""
         self.views = views
         #: Qualified names of relations, by the dotted names.
         self.whole: dict[tuple[str, ...], tuple[str, ...] | None] = {}
 
 
 def reads_here(parts: tuple[str, ...]) -> bool:
-    """Whether sqlfront itself reads the dotted name: its qualifier is a format of sqlfront, as in
-    ``parquet.`path```.
+    """Return whether sqlfront resolves the dotted name, not Spark: its qualifier is a format of sqlfront's
+    connectors or a schema such as ``sys``, as in ``parquet.`path```.
 
     >>> reads_here(("parquet", "data/a")), reads_here(("default", "a"))
     (True, False)

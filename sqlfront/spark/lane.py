@@ -1,9 +1,9 @@
 """The Spark lane: statements that Spark runs, because it has the tables, or because sqlfront can't run them.
 
-Each statement is tried here first. Spark runs a statement that reads relations that only Spark has, that the
-planner doesn't cover, that needs more memory than the members have, or that a setting assigns to Spark; never
-once a row of the result was delivered. While Spark runs a statement, tables and views that only sqlfront
-knows are temporary views of Spark's.
+sqlfront tries each statement first. Spark runs a statement that reads relations that only Spark has, that the
+planner doesn't cover, that needs more memory than the members have, or that a setting assigns to Spark; but
+no statement of which sqlfront has already delivered a row. While Spark runs a statement, tables and views
+that only sqlfront knows are temporary views of Spark's.
 """
 
 import re
@@ -56,8 +56,9 @@ if TYPE_CHECKING:
 
 
 def _beginning(words: str) -> re.Pattern[str]:
-    """A pattern that matches the beginning of a text with ``words``, a regular expression in which each
-    space stands for blanks and comments. Case doesn't matter; blanks and comments may precede the words."""
+    """Return a pattern that matches the beginning of a text with ``words``, a regular expression in which
+    each space stands for blanks and comments. Case doesn't matter; blanks and comments may precede the
+    words."""
     gap = r"(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/)"
     return re.compile(f"{gap}*{words.replace(' ', f'{gap}+')}", re.IGNORECASE | re.DOTALL)
 
@@ -81,11 +82,12 @@ _AT_ONCE: Final = 0.001
 
 
 class NotStarted(FoundElsewhere):
-    """An error for a name that only the Spark session can resolve while the Spark session isn't started."""
+    """The error for a name that only Spark can resolve, while the Spark session isn't started."""
 
 
 class SparkLane:
-    """The lane to the Spark session beside a session. Safe to use from several threads."""
+    """The Spark lane of one session; implements :class:`~sqlfront.state.spark_beside.SparkBeside`. Safe to
+    use from several threads."""
 
     def __init__(self, start: SparkStart) -> None:
         self._start = start
@@ -95,7 +97,7 @@ class SparkLane:
         self.has_own_zone = False
 
     def join(self, context: "Context") -> None:
-        """Set the context of the session that this lane belongs to; to be called once, before any other
+        """Set the context of the session that this lane belongs to. Has to be called once, before any other
         method."""
         self._context = context
         self._lent = LentRelations(context, self)
@@ -117,32 +119,36 @@ class SparkLane:
 
     @property
     def is_started(self) -> bool:
-        """Whether the Spark session is there, given or started."""
+        """Whether the Spark session exists: it was given, or is started."""
         return self._start.known is not None
 
     def ready(self, why: str) -> "SparkLink":
-        """Return the link to the Spark session, which is started if needed. ``why``: the need of Spark, for
-        the message of an error. Not for statements: neither a timeout nor a cancellation ends the wait."""
+        """Return the link to the Spark session, which is started if needed. ``why``: what Spark is needed
+        for, which the OperationalError names if Spark can't be started. Neither a timeout nor a cancellation
+        ends the wait; for statements there is :meth:`start`."""
         return self._start.wait(why).link
 
     # ---- names
 
     def has_view(self, name: str) -> bool:
-        """See :meth:`~sqlfront_planner.catalog.Elsewhere.has_view`. A copy of a view hides the view."""
+        """Return whether Spark has a temporary view of this name. False if the session has a copy of the
+        view, which hides the view."""
         known = self._start.known
         if known is None:  # a new session has no views
             return False
         return known.has_view(name) and origin_of(self._context.catalog.own((name,))) is None
 
     def whole_name(self, parts: tuple[str, ...]) -> tuple[str, ...] | None:
-        """See :meth:`~sqlfront_planner.catalog.Elsewhere.whole_name`."""
+        """Return the name with catalog and database, in parts, of the relation of Spark's that a dotted name
+        stands for; None if Spark has none or sqlfront resolves the name. Raises :class:`NotStarted` if the
+        Spark session isn't started."""
         if reads_here(parts):
             return None
         return self._present(f"`{'.'.join(parts)}` is none of this session's tables").whole_name(parts)
 
     def drop_view(self, name: str) -> bool:
-        """Drop a temporary view of Spark's, and its copy here. Return True if Spark had the view, False if
-        Spark has no such view."""
+        """Drop the temporary view of Spark's with this name, and this session's copy of it. Return whether
+        Spark had the view."""
         known = self._start.known
         if known is None or not known.drop_view(name):
             return False
@@ -153,14 +159,14 @@ class SparkLane:
 
     @property
     def is_settled(self) -> bool:
-        """Whether plans that were made here are still valid: Spark has not changed since, and no setting
-        sends queries to Spark."""
+        """Whether plans that sqlfront made are still valid: Spark's names and settings have not changed
+        since, and no setting sends all queries to Spark."""
         known = self._start.known
         return (known is None or not known.is_outdated) and self._reason_for_queries() is None
 
     def _follow(self, known: SparkNameCache) -> None:
-        """Take over changes in Spark: its settings, and new meanings of names; drop copies whose rows have
-        changed in Spark."""
+        """Adapt the session to changes in Spark, which ``known`` has read: take over time zone and current
+        database, make the plans of old names invalid, and drop copies whose rows have changed in Spark."""
         context = self._context
         self._other_answers, self.has_own_zone = known.other_answers, False
         if context.options.settings.time_zone != known.time_zone:
@@ -183,28 +189,31 @@ class SparkLane:
     # ---- copies
 
     def origin(self, entry: Entry | None) -> SparkTable | None:
-        """The relation of Spark's that a cached table copies; None for other entries."""
+        """Return the table of Spark's that the entry, a cached table, copies; None for other entries."""
         return origin_of(entry)
 
     def has(self, entry: Entry) -> bool:
-        """Whether the entry is a copy of a table or view of Spark's."""
+        """Return whether the entry is a copy of a named table or view of Spark's."""
         return has(entry)
 
     def tables(
         self, request: StatementRequest, database: str | None, kind: str = "TABLES"
     ) -> list[tuple[str, str, bool]]:
-        """See :meth:`~sqlfront_connectors.spark.link.SparkLink.tables`; Spark is started if needed."""
+        """Return Spark's tables and views, each as database, name, and whether it is temporary; see
+        :meth:`~sqlfront_connectors.spark.link.SparkLink.tables`. Spark is started if needed."""
         self.start(request, "the statement asks for the tables of Spark")
         return self.link.tables(database, kind)
 
     @property
     def epoch(self) -> object:
-        """See :meth:`~sqlfront.state.spark_beside.SparkBeside.epoch`."""
+        """An object that stands for the state of Spark's names and settings: another object after each change
+        that was noticed; None before Spark is started."""
         known = self._start.known
         return None if known is None else known.epoch
 
     def copied(self, parts: tuple[str, ...]) -> CopyCost:
-        """See :meth:`~sqlfront.state.spark_beside.SparkBeside.copied`."""
+        """Return the cost of a copy of Spark's relation with the dotted name. Raises Spark's errors, and
+        NotSupportedError for a relation of unknown size or with columns that sqlfront can't read."""
         table = self.entry(parts).table
         assert isinstance(table, SparkTable)
         snapshot = table.snapshot()
@@ -214,8 +223,8 @@ class SparkLane:
         return CopyCost(size, self.link.is_followed(snapshot.frame))
 
     def entry(self, parts: tuple[str, ...]) -> TableEntry:
-        """See :meth:`~sqlfront_planner.catalog.Elsewhere.entry`. Raises TABLE_OR_VIEW_NOT_FOUND if Spark has
-        no such relation."""
+        """Return Spark's relation of a dotted name, as an entry whose rows sqlfront can read. Raises
+        TABLE_OR_VIEW_NOT_FOUND if Spark has no such relation."""
         whole = self.whole_name(parts) or parts
         reference = ".".join(map(quoted, whole))
         table = SparkTable(whole[-1], self.link, lambda: self.link.table(whole), reference=reference)
@@ -226,7 +235,8 @@ class SparkLane:
         return TableEntry(whole[-1], table, temporary=True, database=whole[:-1], details=details)
 
     def query(self, name: str, text: str) -> TableEntry:
-        """An entry, for a cached table ``name``, with the rows of the query ``text`` that Spark runs."""
+        """Return a catalog entry called ``name`` whose rows are those of the query ``text``, which Spark
+        runs. CACHE TABLE copies it."""
         table = SparkTable(
             name,
             self.link,
@@ -237,16 +247,17 @@ class SparkLane:
         return TableEntry(name, table, temporary=True)
 
     def check_view(self, plan: "LogicalPlan") -> None:
-        """Raise FoundElsewhere if the plan of a view reads a copy of a table or view of Spark's: then the
-        view is Spark's, too."""
+        """Raise FoundElsewhere if the plan of a new view reads a copy of a table or view of Spark's, so that
+        Spark creates the view."""
         for scan in scans_of(plan):
             table = origin(scan.table)
             if table is not None and table.named:
                 raise FoundElsewhere(f"`{scan.name}` is a copy of a relation of Spark")
 
     def columns_of(self, text: str) -> Sequence[str] | None:
-        """The column names of a query that only Spark can run but that names relations of this session, for a
-        view of this session; None if the query names no relation of this session, or if queries stay here."""
+        """Return the column names of a query that only Spark can run, if the query may name relations of this
+        session, so that a view of it must be this session's. None if it names none, or if a setting keeps all
+        queries from Spark."""
         if self._context.options.lane == Lane.LIGHT or not self.may_read_here(text):
             return None
         schema = self.link.describe(text, views=self._lent.views_of(text))
@@ -255,7 +266,8 @@ class SparkLane:
     # ---- which way
 
     def way(self, request: StatementRequest, replan: Replan | None) -> Way | None:
-        """See :meth:`~sqlfront.state.spark_beside.SparkBeside.way`."""
+        """Return the way of a statement that Spark has to run, whatever relations it reads, or that
+        ``replan`` sends to Spark (None: no way was tried); None for other statements."""
         match replan:
             case Replan(Cause.FOR_SPARK):
                 return self._way_by_spark(request, replan.reason, replan.error, may_copy=True)
@@ -265,7 +277,8 @@ class SparkLane:
         return None if reason is None else SparkWay(self, reason)
 
     def way_after(self, error: Error, request: StatementRequest, replan: Replan | None) -> Way:
-        """See :meth:`~sqlfront.state.spark_beside.SparkBeside.way_after`."""
+        """Return the way by Spark of a statement that sqlfront can't plan because of ``error``, after
+        ``replan`` (None: no way was tried). Raises the error if the statement isn't for Spark."""
         found = self.replan_after(error, request)
         if found.cause is Cause.SPARK_NEEDED:
             return StartWay(self, found.reason)
@@ -273,7 +286,8 @@ class SparkLane:
         return self._way_by_spark(request, found.reason, found.error, may_copy=may_copy)
 
     def replan_after(self, error: Error, request: StatementRequest) -> Replan:
-        """See :meth:`~sqlfront.state.spark_beside.SparkBeside.replan_after`."""
+        """Return the Replan of a statement that failed in sqlfront with ``error`` but that Spark may run.
+        Raises the error if the statement isn't for Spark."""
         if isinstance(error, NotStarted):
             return Replan(Cause.SPARK_NEEDED, error.message)
         if not isinstance(error, FOR_SPARK):
@@ -287,10 +301,11 @@ class SparkLane:
     def _way_by_spark(
         self, request: StatementRequest, reason: str, error: Error | None, *, may_copy: bool
     ) -> Way:
-        """Decide the way of a statement that can't run here for the ``reason``, after ``error`` (None: there
-        was none). The mixed lane runs a query over tables of both sides if Spark sends few enough bytes; else
-        Spark runs the statement, with advice about copies or, if ``may_copy``, after copies were made. Raises
-        the OperationalError of a mixed query that Spark should not run either."""
+        """Return the way of a statement that sqlfront can't run for the ``reason``, after ``error`` (None:
+        none was raised). A query over tables of both sessions goes the mixed way if Spark sends few enough
+        bytes for it; any other statement is run by Spark, with advice about copies in the reason or, if
+        ``may_copy``, after copies were made. Raises the OperationalError of a mixed query that Spark should
+        not run either."""
         text = request.text
         if not isinstance(error, FoundElsewhere) or not is_query(text):
             return SparkWay(self, reason, error)
@@ -306,16 +321,18 @@ class SparkLane:
         return MixedWay(self, self._context, mixed, reason)
 
     def reason_for_whole(self, error: Error, reason: str) -> str:
-        """The reason why Spark should run all of a query whose mixed way ended with ``error``; ``reason`` is
-        the reason why the query isn't run here. Raises the error if Spark should not run the query."""
+        """Return the reason why Spark should run all of a query whose mixed way ended with ``error``;
+        ``reason`` is the reason why sqlfront alone doesn't run the query. Raises the error if Spark should
+        not run the query."""
         later = self.reason_after(error)
         if later is None and isinstance(error, OperationalError):
             raise error
         return later or reason
 
     def start(self, request: StatementRequest, why: str) -> None:
-        """Start Spark, unless it is started, and wait until it is ready; see :meth:`SparkStart.wait`. The
-        statement's timeout and cancellation end the wait."""
+        """Start Spark, unless it is started, and wait until it is ready. Raises OperationalError, which names
+        the need ``why``, if Spark can't be started, or if the statement is cancelled or exceeds its timeout
+        first."""
         wait = partial(self._start.wait, why, self._context.limit(request), request.query)
         if request.observation is None:
             wait()
@@ -323,7 +340,8 @@ class SparkLane:
             request.observation.in_wait(wait)
 
     def _remaining(self, request: StatementRequest) -> float | None:
-        """The seconds that are left for a statement once Spark is started; None = no limit."""
+        """Return the seconds that the request's timeout leaves for running the statement in Spark, at least a
+        moment; None = no limit."""
         context, query = self._context, request.query
         limit = context.limit(request)
         if limit is None or query is None:
@@ -331,46 +349,47 @@ class SparkLane:
         return max(_AT_ONCE, limit - (context.engine.clock.now() - query.began))
 
     def may_read_here(self, text: str) -> bool:
-        """Whether the text contains a word that is the name of a relation of this session. The word may mean
-        something else."""
+        """Return whether the text contains a word that is the name of a relation of this session. The word
+        may stand for something else in the statement."""
         names = {entry.name.lower() for entry in self._context.catalog.entries()}
         return not names.isdisjoint(words_of(text))
 
     def reason_before(self, text: str) -> str | None:
-        """The reason why Spark has to run a statement, whatever relations it reads; None without a reason.
-        Takes over changes in Spark first."""
+        """Update the session after changes in Spark, then return the reason why Spark has to run a statement,
+        whatever relations it reads; None without a reason."""
         known = self._start.known
         if known is not None and known.is_outdated:
             known.settle(partial(self._follow, known))
         return self._reason_for_query(text) if is_query(text) else self._reason_for_command(text)
 
     def _reason_for_query(self, text: str) -> str | None:
-        """The reason why Spark has to run this query, whatever relations it reads: a reason for all queries,
-        or a ``${...}`` in the text. None without a reason."""
+        """Return the reason why Spark has to run this query, whatever relations it reads: a reason for all
+        queries, or a ``${...}`` in the text, which Spark substitutes. None without a reason."""
         reason = self._reason_for_queries()
         if reason is None and "${" in text and self._context.options.lane != Lane.LIGHT:
             return "Spark puts values of settings in the place of ${...}"
         return reason
 
     def _reason_for_queries(self) -> str | None:
-        """The reason why Spark has to run all queries; None without a reason."""
+        """Return the reason why Spark has to run all queries: SET sqlfront.lane, or a setting of Spark under
+        which its answers differ from sqlfront's. None without a reason."""
         lane = self._context.options.lane
         if lane == Lane.SPARK:
             return "SET sqlfront.lane = spark"
         return None if lane == Lane.LIGHT else self._other_answers
 
     def _reason_for_command(self, text: str) -> str | None:
-        """The reason why Spark has to run a statement other than a query, known from its text: the statement
-        changes the current database, or a copy of a relation of Spark's. None without a reason: the
-        statement is tried here first."""
+        """Return the reason why Spark has to run a statement other than a query, known from its text: the
+        statement changes the current database, or a relation of Spark's of which this session has a copy.
+        None without a reason: sqlfront tries the statement first."""
         if _USE.match(text) and self._start.known is not None:
             return "the current database is Spark's, too"
         copy = self.copy_changed_by(text)
         return None if copy is None else f"`{copy.name}` is a copy of a relation of Spark"
 
     def copy_changed_by(self, text: str) -> TableEntry | None:
-        """The copy of a relation of Spark's that a statement names as its target; None if the target is no
-        copy."""
+        """Return the copy of a relation of Spark's that a statement names as the target of its change; None
+        if the target is no copy."""
         target = _TARGET.match(text)
         if target is None:
             return None
@@ -381,8 +400,8 @@ class SparkLane:
         return entry if isinstance(entry, TableEntry) and has(entry) else None
 
     def changes_own(self, text: str) -> bool:
-        """Whether a statement is about durable jobs, or changes a relation that only sqlfront has, such as a
-        system table, so that Spark can't run the statement."""
+        """Return whether Spark can't run a statement because it is about durable jobs, or changes a relation
+        that only sqlfront has, such as a system table."""
         if is_about_jobs(text):
             return True
         target = _TARGET.match(text)
@@ -393,8 +412,8 @@ class SparkLane:
         return is_system_table(parts) or (own is not None and origin_of(own) is None)
 
     def reason_after(self, error: Error) -> str | None:
-        """The reason why Spark should run a statement that failed here with ``error``; None if Spark should
-        not."""
+        """Return the reason why Spark should run a statement that failed in sqlfront with ``error``; None if
+        Spark should not."""
         if self._context.options.lane == Lane.LIGHT:
             return None
         known = self._start.known
@@ -404,14 +423,15 @@ class SparkLane:
 
     def check_size(self, size: float) -> None:
         """Raise NotSupportedError if a job's tables, of about ``size`` bytes, are larger than the members'
-        memory, and queries may go to Spark."""
+        memory, so that Spark should run the query. No error if a setting keeps all queries from Spark."""
         context = self._context
         reason = too_large(size, context.memory)
         if reason is not None and context.options.lane != Lane.LIGHT:
             raise NotSupportedError(reason)
 
     def set_option(self, key: str, value: str) -> None:
-        """Set a setting of this session in Spark, too, if Spark knows the setting."""
+        """Set a setting of this session in Spark, too, if the key begins with ``spark.`` and Spark is
+        started."""
         if key.startswith("spark.") and self._start.known is not None:  # else set at Spark's start
             self.link.set(key, value)
 
@@ -419,7 +439,7 @@ class SparkLane:
 
     def run(self, request: StatementRequest, reason: str) -> Result:
         """Run a statement by Spark, which is started if needed, and return Spark's result. ``reason``: the
-        reason for the Spark lane."""
+        reason for the Spark lane, which the result shows."""
         began = time.perf_counter()
         begun = self._begin(request.text, request, reason)
         schema, rows = begun.schema, begun.batches()
@@ -432,8 +452,9 @@ class SparkLane:
     def run_with(
         self, parameters: "Parameters", request: StatementRequest, error: ProgrammingError
     ) -> Result:
-        """Run the statement of ``request`` by Spark with parameters that sqlfront doesn't support. Raises
-        ``error``, sqlfront's error for the parameters, if the statement has to stay here."""
+        """Run the statement of ``request`` by Spark with ``parameters`` that sqlfront doesn't support, and
+        return Spark's result. Raises ``error``, sqlfront's error about the parameters, if Spark must not run
+        the statement."""
         text = request.text
         if self._context.options.lane == Lane.LIGHT or self.changes_own(text):
             raise error
@@ -446,8 +467,9 @@ class SparkLane:
         return self.run(replace(request, arguments=arguments), reason)
 
     def read(self, request: StatementRequest, query: Query) -> "LogicalPlan":
-        """See :meth:`~sqlfront.state.spark_beside.SparkBeside.read`. Raises NotSupportedError if Spark would
-        give more bytes than the members' memory holds."""
+        """Return the logical plan of a query whose result a statement of sqlfront's needs, as INSERT does;
+        rows of Spark's relations are fetched into the plan. Raises NotSupportedError if Spark would give more
+        bytes than the members' memory holds."""
         reason = self._reason_for_query(query.text)
         if reason is None:
             try:
@@ -468,8 +490,8 @@ class SparkLane:
             return fetched(context, request, query, self.link)
 
     def _begin(self, text: str, request: StatementRequest, reason: str) -> "SparkRun":
-        """Begin to run ``text`` in Spark with the request's parameters and remaining time. Spark is started
-        for the ``reason`` if needed."""
+        """Begin to run ``text`` in Spark with the request's parameters and remaining time, and return the
+        run. Spark is started if needed; ``reason`` says what for."""
         self.start(request, reason)
         arguments = request.arguments
         values: Mapping[str, object] | Sequence[object] = arguments.values
@@ -480,8 +502,8 @@ class SparkLane:
 
 
 def _explained(schema: pa.Schema, rows: Iterator[pa.RecordBatch], reason: str) -> Iterator[pa.RecordBatch]:
-    """Yield Spark's answer to EXPLAIN with a first line for the lane and the reason, as sqlfront's plans
-    have."""
+    """Yield Spark's answer to EXPLAIN with a first line for the lane and the reason, as EXPLAIN of sqlfront
+    has it."""
     for batch in rows:
         texts = [f"lane: {Lane.SPARK} ({reason})\n{text}" for text in to_python(batch.column(0))]
         yield rows_batch(schema, [(text,) for text in texts])

@@ -1,5 +1,5 @@
-"""Relations lent to Spark: while Spark runs a statement that names tables and views that only sqlfront knows,
-these are temporary views of Spark's."""
+"""The tables and views of sqlfront that are lent to Spark: while Spark runs a statement that names them, they
+are temporary views of Spark's."""
 
 import re
 from collections.abc import Iterator
@@ -29,7 +29,7 @@ _WORDS: Final = re.compile(r"`([^`]+)`|(\w+)")
 
 
 class LentRelations:
-    """The relations of a session that are lent to Spark. Safe to use from several threads."""
+    """The tables and views of a session that Spark's statements read. Safe to use from several threads."""
 
     def __init__(self, context: "Context", lane: "SparkBeside") -> None:
         self._context = context
@@ -39,7 +39,8 @@ class LentRelations:
         self._frames: WeakKeyDictionary[Snapshot, DataFrame] = WeakKeyDictionary()
 
     def views_of(self, text: str) -> "dict[str, DataFrame]":
-        """The tables and views that only sqlfront knows and that the text may name, as DataFrames by name."""
+        """Return a DataFrame for each table and view that only sqlfront knows and that the text may name, by
+        name. Tables and views that a view reads are included."""
         entries = {entry.name.lower(): entry for entry in self._context.catalog.entries() if not has(entry)}
         found: dict[str, DataFrame] = {}
 
@@ -58,8 +59,8 @@ class LentRelations:
         return found
 
     def _frame(self, entry: TableEntry) -> "DataFrame":
-        """The current version of a table as a Spark DataFrame: made once per version, by Spark itself if the
-        table's files can't be read here."""
+        """Return the current version of a table as a Spark DataFrame, which is made once per version. If
+        sqlfront can't read the table's files, Spark reads them."""
         snapshot = entry.table.snapshot()
         known = self._frames.get(snapshot)
         if known is not None:
@@ -77,7 +78,7 @@ class LentRelations:
 
 
 def words_of(text: str) -> Iterator[str]:
-    """The words of a statement, quoted words included, in lower case.
+    """Return the words of a statement in lower case; a text in backticks is one word.
 
     >>> list(words_of("SELECT A FROM `a b`"))
     ['select', 'a', 'from', 'a b']
@@ -86,7 +87,8 @@ def words_of(text: str) -> Iterator[str]:
 
 
 def _is_readable(context: "Context", table: FileTable) -> bool:
-    """Whether sqlfront can read the table's files."""
+    """Return whether sqlfront can read the table's files: it is allowed to, and the format's options are
+    covered."""
     try:
         everything = tuple(range(len(table.schema)))
         scan = FileScan(table.version, table.name, everything)
@@ -97,7 +99,7 @@ def _is_readable(context: "Context", table: FileTable) -> bool:
 
 
 def _read_by_spark(link: "SparkLink", table: FileTable) -> "DataFrame":
-    """A DataFrame of the table's files that Spark reads, with the table's options and schema."""
+    """Return a DataFrame of the table's files, which Spark reads with the table's options and schema."""
     version = table.version
     options = {**version.options, **version.listing.as_options()}
     reader = link.spark.read.format(version.format).schema(spark_schema(version.schema))
@@ -105,9 +107,10 @@ def _read_by_spark(link: "SparkLink", table: FileTable) -> "DataFrame":
 
 
 def _query_of(view: ViewEntry) -> str:
-    """The text of a view's query with the view's column names. Invariant: the names are part of the text, not
-    of a DataFrame derived from another, since over Spark Connect a DataFrame is gone once this process has no
-    reference to it."""
+    """Return the text of a view's query in which the columns have the view's names.
+
+    Invariant: the names are part of the text, not of a DataFrame derived from another, since over Spark
+    Connect a DataFrame is gone once this process has no reference to it."""
     if not view.columns:
         return view.sql
     return f"SELECT * FROM ({view.sql}\n) AS named({', '.join(map(quoted, view.columns))})"

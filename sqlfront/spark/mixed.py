@@ -1,9 +1,9 @@
-"""Queries over tables of both sides: Spark filters, projects and groups its own tables, a job here does the
-rest.
+"""Queries over tables of sqlfront and of Spark: Spark filters, projects and groups its own tables, and a
+light job does the rest.
 
-Rows from Spark pass through this process, so they have to be few: at most :data:`MOST_MOVED` bytes, or as
-many bytes as Spark would have to get of sqlfront's tables for the same query. Copies of Spark's tables don't
-count among the latter: Spark has the rows itself.
+Rows from Spark pass through this process, so they have to be few: at most :data:`MOST_MOVED` bytes, or, if
+that is more, as many bytes as Spark would have to get of sqlfront's tables to run the query. sqlfront's
+copies of Spark's tables don't count there, since Spark has their rows itself.
 """
 
 import time
@@ -52,26 +52,29 @@ _COUNTED: Final = pa.schema([("c0", INT)])
 
 
 class SparkPart(msgspec.Struct, frozen=True):
-    """A part of a query that Spark runs: ``plan`` as the SELECT ``select``."""
+    """A part of a query that Spark runs: ``select`` is the SELECT that gives the rows of ``plan``."""
 
     select: Select
     plan: LogicalPlan
 
     @property
     def schema(self) -> pa.Schema:
-        """The logical columns of the part's rows."""
+        """The names and logical types of the columns of the part's rows; one constant column for a part of
+        which only the number of rows matters."""
         return self.plan.schema if self.plan.width else _COUNTED
 
     def scan(self, batches: Iterable[pa.RecordBatch]) -> LogicalScan:
-        """A scan of a table with the rows ``batches``, which Spark gave for the part, in physical form."""
+        """Return a scan of a table with the rows ``batches``, which Spark gave for this part, in physical
+        form."""
         table = ArrowTable.of(self.select.text, self.schema, batches)
         return LogicalScan(table.name, table, table.snapshot(), tuple(range(self.plan.width)))
 
 
 class MixedQuery(msgspec.Struct, frozen=True):
-    """A query over tables of both sides, with its values bound. ``parts`` are Spark's parts, by their texts;
-    ``moved`` is the estimated number of bytes that the parts give, ``held`` the number of bytes in the tables
-    that Spark doesn't have. ``reads_here``: whether the query reads any table here."""
+    """A query over tables of sqlfront and of Spark; its parameters are literals in ``plan``. ``parts``: the
+    parts that Spark runs, by the texts of their SELECTs. ``moved``: the estimated number of bytes that Spark
+    sends for the parts. ``held``: the number of bytes of the query's tables that Spark doesn't have.
+    ``reads_here``: whether the query reads any table of sqlfront's."""
 
     plan: LogicalPlan
     parts: Mapping[str, SparkPart]
@@ -81,8 +84,8 @@ class MixedQuery(msgspec.Struct, frozen=True):
 
     @property
     def most_moved(self) -> float:
-        """The maximum number of bytes that the parts may give; beyond the maximum, Spark should run the whole
-        query."""
+        """The greatest number of bytes that Spark may send for the parts; for more bytes, Spark should run
+        the whole query."""
         return max(MOST_MOVED, self.held)
 
     @property
@@ -99,8 +102,8 @@ class MixedQuery(msgspec.Struct, frozen=True):
         return ", ".join(sorted({part.select.table for part in self.parts.values()}))
 
     def check(self) -> None:
-        """Raise NotSupportedError if Spark should run the whole query: because no table of this session is
-        read, or the parts give more than :attr:`most_moved` bytes by estimate."""
+        """Raise NotSupportedError if Spark should run the whole query: because it reads no table of
+        sqlfront's, or because the parts give more than :attr:`most_moved` bytes by estimate."""
         if not self.reads_here:
             raise NotSupportedError(f"the query reads tables of Spark only: {self._tables}")
         if self.moved > self.most_moved:
@@ -119,10 +122,10 @@ class MixedQuery(msgspec.Struct, frozen=True):
     def fetched(
         self, run_part: Callable[[str], "SparkRun"], most: float, spent: dict[str, float] | None = None
     ) -> LogicalPlan:
-        """The plan over the rows that Spark gives for the parts, which Spark runs concurrently; ``run_part``
-        begins a part by its text. Raises NotSupportedError if the rows take more than ``most`` bytes, or have
-        other types. ``spent`` receives the seconds until the last row of each part has arrived, by the part's
-        text."""
+        """Run the parts concurrently in Spark, and return the plan with each part replaced by its rows.
+        ``run_part`` begins the run of a part in Spark, given the part's text. ``spent`` receives, by the text
+        of each part, the seconds until its last row has arrived. Raises NotSupportedError if the rows take
+        more than ``most`` bytes, or have other types than planned, and Spark's errors."""
         runs: dict[str, SparkRun] = {}
         left, began = _Allowance(most), time.perf_counter()
         rows: dict[str, tuple[pa.RecordBatch, ...]] = {}
@@ -140,23 +143,23 @@ class MixedQuery(msgspec.Struct, frozen=True):
 
 
 class _Allowance:
-    """A counter of the bytes that may still come from Spark, from ``most`` down. Raises NotSupportedError
-    while rows are read if Spark gives more."""
+    """A limit of ``most`` bytes on the rows that Spark sends for a query. The methods count bytes while rows
+    are read, and raise NotSupportedError beyond the limit."""
 
     def __init__(self, most: float) -> None:
         self._most = most
         self._left = most
 
     def taken(self, part: SparkPart, run: "SparkRun") -> tuple[pa.RecordBatch, ...]:
-        """Read the rows of a part from ``run`` to the end. Raises NotSupportedError if Spark gives other
-        types than planned, or too many bytes."""
+        """Read all rows of a part from ``run``, its run in Spark, and return them. Raises NotSupportedError
+        if Spark gives other types than planned, or exceeds the limit."""
         if run.schema.types != part.schema.types:
             raise NotSupportedError(f"Spark answers with other types than planned: {part.select.text}")
         return tuple(self.take(run.batches()))
 
     def take(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield the batches as Spark delivers them, and count their bytes. Raises NotSupportedError if Spark
-        gives too many bytes."""
+        """Yield the batches as Spark delivers them, and count their bytes. Raises NotSupportedError at the
+        batch that exceeds the limit."""
         for batch in batches:
             self._left -= batch.nbytes
             if self._left < 0:
@@ -165,15 +168,16 @@ class _Allowance:
 
 
 def given(run: "SparkRun", most: float) -> LogicalPlan:
-    """The plan over the rows that Spark gives for a whole query. Raises NotSupportedError if the rows take
-    more than ``most`` bytes."""
+    """Read all rows that Spark gives for a whole query, and return a plan that scans these rows. Raises
+    NotSupportedError if the rows take more than ``most`` bytes, and Spark's errors."""
     table = ArrowTable.of("query", run.schema, _Allowance(most).take(run.batches()))
     return LogicalScan(table.name, table, table.snapshot(), tuple(range(len(table.schema))))
 
 
 def fetched(context: "Context", request: StatementRequest, query: Query, link: SparkLink) -> LogicalPlan:
-    """The logical plan of a query over tables of either side, for a statement that Spark can't run: Spark's
-    tables are replaced by fetched rows, of which there must not be more than the members' memory holds."""
+    """Return the logical plan of a query over tables of sqlfront or of Spark, for a statement that Spark
+    can't run: rows that ``link`` fetches now replace Spark's tables. Raises NotSupportedError if these rows
+    need more memory than the members have."""
     arguments, most = request.arguments, context.memory
     run_part = partial(link.run, timeout=context.limit(request), query=request.query)
     try:
@@ -183,15 +187,16 @@ def fetched(context: "Context", request: StatementRequest, query: Query, link: S
 
 
 def rehearsed(context: "Context", query: Query, arguments: Arguments) -> LogicalPlan:
-    """The plan of :func:`fetched` with no rows in the place of Spark's tables, for a dry run: Spark runs
-    nothing."""
+    """Return the plan of :func:`fetched` with no rows instead of the rows of Spark's tables, for EXPLAIN:
+    Spark runs nothing."""
     return mixed_query(context, query, arguments).with_rows({})
 
 
 def mixed_query(context: "Context", query: Query, arguments: Arguments, *, group: bool = True) -> MixedQuery:
-    """Bind and optimize the query, which may name relations of Spark's, and find the parts that Spark runs.
-    ``group``: whether Spark groups rows before they are joined. Raises NotSupportedError if a table of
-    Spark's can't be read by an SQL text, and the binder's errors."""
+    """Bind and optimize a query that may name relations of Spark's, find the parts that Spark runs, and
+    return all as a mixed query. ``group``: whether Spark groups rows before they are joined. Raises the
+    binder's errors, and NotSupportedError if no SQL text can be written for the scan of a table of
+    Spark's."""
     bound = bind(query, context.catalog.with_elsewhere(), context.bind_settings, arguments)
     literals = Template.literals(arguments.values, RunValues(context.settings))
     optimized = _everywhere(
@@ -219,7 +224,8 @@ def mixed_query(context: "Context", query: Query, arguments: Arguments, *, group
 
 
 def _everywhere(plan: LogicalPlan, rewrite: Callable[[LogicalPlan], LogicalPlan]) -> LogicalPlan:
-    """Apply ``rewrite`` to the plan and to the plans of its shared rows."""
+    """Apply ``rewrite`` to the plan, and to the plans inside it whose rows are computed once and read several
+    times; return the new plan."""
     return rewrite(rewrite_shared(plan, lambda table, inner: shared_scan(table.name, rewrite(inner))))
 
 
@@ -229,13 +235,14 @@ def _is_groupable(plan: LogicalPlan) -> bool:
 
 
 def _moved(part: LogicalPlan) -> float:
-    """The estimated number of bytes that a part gives."""
+    """Return the estimated number of bytes that Spark sends for a part."""
     grouped = any(isinstance(node, LogicalAggregate) for node in walk_plan(part))
     return Cardinality().size(part) * (_GROUPED if grouped else 1.0)
 
 
 def _held(scan: LogicalScan) -> float:
-    """The bytes that Spark would have to get of a scan's table; 0 for Spark's tables and their copies."""
+    """Return the number of bytes that Spark would have to get of a scan's table to run the query itself; 0
+    for Spark's tables and copies of them."""
     table = scan.table
     if isinstance(table, CachedTable) and isinstance(table.origin, TableEntry):
         table = table.origin.table

@@ -26,7 +26,8 @@ _UNREADABLE: Final = ("FAILED_READ_FILE.", "FAILED_TO_CREATE_PLAN_FOR_DIRECT_QUE
 
 
 def reason_after(error: Error) -> str | None:
-    """The reason why Spark should run a statement that fails here with ``error``; None if Spark should not.
+    """Return the reason why Spark should run a statement that fails in sqlfront with ``error``: sqlfront
+    doesn't support it, lacks the memory for it, or doesn't know a name. None if Spark should not run it.
 
     >>> reason_after(NotSupportedError("PIVOT is not supported."))
     'PIVOT is not supported.'
@@ -43,13 +44,14 @@ def reason_after(error: Error) -> str | None:
 
 
 def is_unknown_column(error: Error) -> bool:
-    """Whether the error is about a name of no known column, which may be a variable of Spark's session."""
+    """Return whether the error is about an unknown column; its name may be that of a variable of the Spark
+    session."""
     return (error.condition or "").startswith("UNRESOLVED_COLUMN.")
 
 
 def too_large(size: float, memory: int) -> str | None:
-    """The reason why Spark should run a query that reads about ``size`` bytes if the members' ``memory`` in
-    bytes is smaller; None if the memory is large enough."""
+    """Return the reason why Spark should run a query that reads about ``size`` bytes if the members'
+    ``memory`` in bytes is smaller; None if the memory is large enough."""
     return (
         f"the query reads about {in_units(int(size))}; the members have {in_units(memory)}"
         if size > memory

@@ -1,5 +1,5 @@
-"""Settings of Spark that affect answers, with the default values, under which sqlfront and Spark give the
-same answers."""
+"""The settings of Spark that affect answers, with the values under which sqlfront and Spark give the same
+answers."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -72,8 +72,9 @@ OTHERS: Final[Mapping[str, str]] = {
 
 
 def first_other(settings: Mapping[str, str]) -> str | None:
-    """The first setting that makes the answers differ from sqlfront's, in words; None if no setting does. A
-    missing setting has its default.
+    """Return in words the first setting whose value makes Spark's answers differ from sqlfront's, such as
+    "spark.sql.ansi.enabled is false"; None if no setting does. A setting that ``settings`` lacks has its
+    default value.
 
     >>> first_other({"spark.sql.ansi.enabled": "false", "spark.sql.mapKeyDedupPolicy": "exception"})
     'spark.sql.ansi.enabled is false'

@@ -1,6 +1,7 @@
-"""The parts of a SparkSession that know both sides: ``spark.conf`` and ``spark.catalog``.
+"""The attributes ``conf`` and ``catalog`` of an attached session, which stand for those of a SparkSession.
 
-Each hands every call that is not about sqlfront's own settings, tables and copies to Spark's own object.
+Calls that are not about sqlfront's settings, tables and copies are passed on to ``spark.conf`` and
+``spark.catalog``.
 """
 
 from collections.abc import Iterator
@@ -25,26 +26,28 @@ _OWN: Final = "sqlfront."
 
 
 class BothSides(Protocol):
-    """The session of these parts: :class:`~sqlfront.spark.attached.AttachedSession`."""
+    """The methods that this module needs of its session,
+    :class:`~sqlfront.spark.attached.AttachedSession`."""
 
     context: Context
 
     @property
     def spark_session(self) -> "SparkSession":
-        """The Spark session beside the session; started if needed."""
+        """The Spark session beside the session, which is started now unless it is started already."""
 
     def execute(self, text: str) -> "Result":
         """Run one statement, and return its result."""
 
     def sql(self, text: str) -> object:
-        """Run one statement; its errors are PySpark's, too."""
+        """Run one statement, and return its result; an error is an instance of PySpark's class, too."""
 
     def unregister(self, name: str) -> None:
-        """Drop a temporary view, also one of Spark's; no error if no view has the name."""
+        """Drop a temporary view of the session or of Spark; no error if no view has the name."""
 
 
 class SessionConf:
-    """Settings as ``spark.conf``: keys of ``sqlfront.`` are this session's, all others Spark's."""
+    """The settings of an attached session, with the methods of ``spark.conf``: keys that begin with
+    ``sqlfront.`` are the session's settings, all others Spark's."""
 
     def __init__(self, session: BothSides) -> None:
         self._session = session
@@ -53,15 +56,16 @@ class SessionConf:
         return getattr(self._session.spark_session.conf, name)
 
     def get(self, key: str, *default: str | None) -> str | None:
-        """The value of a setting; ``default``, if given, for a setting without a value. Raises the error of
-        Spark, or NotSupportedError for an unknown key of ``sqlfront.``."""
+        """Return the value of a setting. For a setting of Spark without a value, return ``default`` if it is
+        given, else raise Spark's error. Raises NotSupportedError for an unknown key that begins with
+        ``sqlfront.``."""
         if key.startswith(_OWN):
             return self._session.context.options.get(key)
         return self._session.spark_session.conf.get(key, *default)
 
     def set(self, key: str, value: str | int | bool) -> None:
-        """Set a setting, here or in Spark. Raises the error of Spark, or the errors of SET for a key of
-        ``sqlfront.``."""
+        """Set a setting of the session or of Spark. Raises Spark's error, or the errors of SET for a key that
+        begins with ``sqlfront.``."""
         if key.startswith(_OWN):
             text = str(value).lower() if isinstance(value, bool) else str(value)
             self._session.context.options.set(key, text)
@@ -69,7 +73,7 @@ class SessionConf:
             self._session.spark_session.conf.set(key, value)
 
     def unset(self, key: str) -> None:
-        """Give a setting its default."""
+        """Reset a setting of the session or of Spark to its default value."""
         if key.startswith(_OWN):
             self._session.context.options.reset(key)
         else:
@@ -77,7 +81,8 @@ class SessionConf:
 
 
 class SessionCatalog:
-    """Names as ``spark.catalog``: with sqlfront's tables, views and copies beside Spark's.
+    """The names of an attached session, with the methods of ``spark.catalog``: tables and views of sqlfront
+    and of Spark.
 
     A copy that CACHE TABLE made counts as the table or view that it copies. ``cacheTable`` and
     ``uncacheTable`` are CACHE TABLE and UNCACHE TABLE of this session.
@@ -90,7 +95,8 @@ class SessionCatalog:
         return getattr(self._session.spark_session.catalog, name)
 
     def listTables(self, dbName: str | None = None, pattern: str | None = None) -> "list[Table]":
-        """Spark's tables and views, then sqlfront's own; with ``dbName`` or ``pattern`` as of Spark."""
+        """Return Spark's tables and views, then the session's own. ``dbName``: only those of a database;
+        ``pattern``: only names that match, as in SHOW TABLES LIKE."""
         theirs = self._session.spark_session.catalog.listTables(dbName, pattern)
         shown = self._session.execute(_show_tables(dbName, pattern)).tuples(naive=True)
         names = {str(name).lower() for _, name, _ in shown}
@@ -103,12 +109,14 @@ class SessionCatalog:
         return bool(self._session.spark_session.catalog.tableExists(tableName, dbName))
 
     def getTable(self, tableName: str) -> "Table":
-        """The table or view with the name. Raises Spark's error for an unknown name."""
+        """Return the description of the table or view with the name. Raises Spark's error for an unknown
+        name."""
         entry = self._found(tableName)
         return self._session.spark_session.catalog.getTable(tableName) if entry is None else _listing(entry)
 
     def listColumns(self, tableName: str, dbName: str | None = None) -> "list[Column]":
-        """The columns of a table or view. Raises Spark's error for an unknown name."""
+        """Return the descriptions of a table's or view's columns. Raises Spark's error for an unknown
+        name."""
         entry = self._found(tableName) if dbName is None else None
         if entry is None:
             return self._session.spark_session.catalog.listColumns(tableName, dbName)
@@ -122,11 +130,11 @@ class SessionCatalog:
         return self._found(tableName) is None and self._session.spark_session.catalog.isCached(tableName)
 
     def cacheTable(self, tableName: str, storageLevel: object = None) -> None:
-        """Copy a table or view into this session's members; ``storageLevel`` has no effect."""
+        """Copy a table or view into the memory of this session's members; ``storageLevel`` has no effect."""
         self._session.sql(f"CACHE TABLE {written(tableName)}")
 
     def uncacheTable(self, tableName: str) -> None:
-        """Drop this session's copy of a table or view, or Spark's cache of it."""
+        """Drop this session's copy of a table or view; if there is none, Spark's cache of it."""
         if self._session.context.catalog.own(name_parts(tableName)) is None:
             self._session.spark_session.catalog.uncacheTable(tableName)
         else:
@@ -140,11 +148,11 @@ class SessionCatalog:
         self._session.spark_session.catalog.clearCache()
 
     def refreshTable(self, tableName: str) -> None:
-        """Read the files of a table anew, here and in Spark."""
+        """Read the files of a table again, in sqlfront and in Spark, by REFRESH TABLE."""
         self._session.sql(f"REFRESH TABLE {written(tableName)}")
 
     def dropTempView(self, viewName: str) -> bool:
-        """Drop a temporary view of this session or Spark's. Return whether there was one."""
+        """Drop a temporary view of this session or of Spark. Return False if no view has the name."""
         entry = self._session.context.catalog.own((viewName,))
         own = entry is not None and entry.temporary
         if not own and viewName.lower() not in self._views():
@@ -157,7 +165,8 @@ class SessionCatalog:
         return {view.lower() for view in self._session.context.spark.link.views}
 
     def _found(self, name: str) -> Entry | None:
-        """The table or view that only this session has, under the name; None if there is none."""
+        """Return the catalog's entry of a table or view that this session has and Spark has not; None if
+        there is none with the name. A copy of a relation of Spark's doesn't count."""
         try:
             entry = self._session.context.catalog.lookup(name_parts(name))
         except FoundElsewhere:
@@ -179,13 +188,14 @@ class SessionCatalog:
 
 
 def _listing(entry: Entry) -> "Table":
-    """An entry as Spark describes tables and views."""
+    """Return an entry of the catalog as the ``Table`` by which PySpark describes tables and views."""
     database = None if entry.temporary else (entry.parts[-2] if len(entry.parts) > 1 else "default")
     return table_listing(entry.name, database, is_view=isinstance(origin_of(entry), ViewEntry))
 
 
 def _show_tables(database: str | None, pattern: str | None) -> str:
-    """The SHOW TABLES of a listing."""
+    """Return the SHOW TABLES statement for a database (None: the current one) and a pattern (None: all
+    names)."""
     text = "SHOW TABLES"
     if database is not None:
         text += f" IN {written(database)}"
@@ -195,5 +205,5 @@ def _show_tables(database: str | None, pattern: str | None) -> str:
 
 
 def written(name: str) -> str:
-    """A dotted name with each part in backticks."""
+    """Return a dotted name with each part in backticks."""
     return ".".join(map(quoted, name_parts(name)))

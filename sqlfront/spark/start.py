@@ -1,7 +1,7 @@
 """The Spark session beside a session: given from the beginning, or started when a statement needs it.
 
 The Spark session starts in a separate thread, so that statements without Spark go on; statements that need
-Spark wait for it, and can be cancelled meanwhile. Until then no part of PySpark is loaded.
+Spark wait for it, and can be cancelled while they wait. PySpark is loaded at the start, not before.
 """
 
 import threading
@@ -35,12 +35,12 @@ SparkSource: TypeAlias = "SparkSession | SparkSession.Builder | str"
 
 
 class SparkStart(ClosingContext):
-    """A holder of a Spark session that starts the session on demand. Safe to use from several threads."""
+    """The Spark session of one sqlfront session, started on demand. Safe to use from several threads."""
 
     def __init__(self, source: SparkSource, settings: Callable[[], Mapping[str, str]]) -> None:
-        """``source``: a Spark session, or the means to start one; ``settings`` returns the settings for a
-        session that is started here, by key. A session that exists already for a builder or master is taken
-        at once."""
+        """``source``: a Spark session, or a builder or the address of a master with which one is started.
+        ``settings`` is called at the start, and returns the new session's settings by key. If the process
+        already has a session for the builder or address, that session is used at once."""
         self._settings = settings
         self._lock = threading.RLock()  # reentrant for the finalizer of a session collected meanwhile
         self._closed = False
@@ -59,14 +59,15 @@ class SparkStart(ClosingContext):
 
     @property
     def options(self) -> Mapping[str, str]:
-        """The settings that the session will certainly have; empty if the session was given."""
+        """The settings that the Spark session will have for certain, as the builder gives them, by key; empty
+        if ``source`` is a session."""
         return {} if self._source is None else options_of(self._source)
 
     def wait(self, why: str, timeout: float | None = None, query: QueryRun | None = None) -> SparkNameCache:
-        """Start the session, unless it is started, wait until it is ready, and return its names and
-        settings. ``why``: the need of Spark, for the message of the OperationalError if the session can't be
-        started. ``timeout`` in seconds (None = no limit) and a cancellation of ``query`` end the wait with
-        an OperationalError."""
+        """Start the session, unless it is started, wait until it is ready, and return the cache of its names
+        and settings. Raises OperationalError if the session can't be started; its message names ``why``, what
+        Spark is needed for. ``timeout`` in seconds (None = no limit) and a cancellation of ``query`` end the
+        wait with an OperationalError, too."""
         if self.known is not None:
             return self.known
         waiting = _Waiting(why, self._source if isinstance(self._source, str) else None, query)
@@ -82,7 +83,7 @@ class SparkStart(ClosingContext):
                 query.remove(waiting)
 
     def _begin(self) -> "Future[SparkNameCache]":
-        """The future of the start in progress, or of a new start."""
+        """Return the future of the start in progress; if there is none, begin a start."""
         with self._lock:
             if self._future is None:
                 self._future = future = Future[SparkNameCache]()
@@ -118,8 +119,8 @@ class SparkStart(ClosingContext):
         return known
 
     def close(self) -> None:
-        """Remove everything that was made in the Spark session; stop the Spark session if it was started
-        here and has no other user. A start in progress is given up."""
+        """Remove everything that sqlfront made in the Spark session; stop the Spark session if sqlfront
+        started it and nobody else uses it. A start in progress is abandoned."""
         with self._lock:
             self._closed = True
             started, self._started = self._started, None
@@ -132,11 +133,12 @@ class SparkStart(ClosingContext):
 
 
 class _Waiting:
-    """A statement that waits for the Spark session, as a job that the statement's run can stop."""
+    """The wait of a statement for the Spark session. It is registered with the statement's run as a job, so
+    that a cancellation of the statement ends the wait."""
 
     def __init__(self, why: str, address: str | None, query: QueryRun | None) -> None:
-        """``why`` is the reason for the wait, ``address`` the given address of Spark, None without an
-        address."""
+        """``why`` is the reason for the wait, which the error names; ``address`` is the master's address,
+        None without an address."""
         self.query = query
         #: The outcome of the wait; the first outcome counts.
         self.ended: Future[SparkNameCache] = Future()
@@ -145,7 +147,8 @@ class _Waiting:
         self._lock = threading.Lock()
 
     def note(self, start: "Future[SparkNameCache]") -> None:
-        """End the wait with the outcome of the start, which has ended: the session, or the start's error."""
+        """End the wait after the start has ended: with the Spark session, or with an error that tells why
+        Spark was needed."""
         error = start.exception()
         if error is None:
             self._end(start.result())
@@ -156,15 +159,17 @@ class _Waiting:
             self._end(error)
 
     def progress(self) -> Progress:
-        """Empty progress: no job has begun."""
+        """Return empty progress, since no job of Spark has begun."""
         return Progress()
 
     def stop(self, status: JobStatus) -> None:
-        """See :meth:`~sqlfront_engine.jobs.query_run.Job.stop`."""
+        """End the wait with an error, because the statement was cancelled or has timed out; ``status`` says
+        which."""
         self._end(self.stopped(status))
 
     def stopped(self, status: JobStatus, timeout: float | None = None) -> OperationalError:
-        """The error of a stopped wait."""
+        """Return the error for a wait that ``status`` has ended: a cancellation, or a timeout of ``timeout``
+        seconds."""
         error = stopped_error(status, timeout, "" if self.query is None else self.query.cancelled_by)
         address = "" if self._address is None else f" ({self._address})"
         text = f"{error.message}; it was waiting for Spark{address}"

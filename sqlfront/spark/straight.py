@@ -1,8 +1,9 @@
 """Spark DataFrames whose tasks read rows directly from the session's members.
 
-The rows do not pass through this process. Three kinds of rows do instead: few bytes, which for Spark are then
-a small file or a literal, without a Python worker; rows for a local master, whose tasks see this process's
-files (as fast, with less CPU time); and rows of members in this process, which no other process reaches.
+The rows do not pass through this process. Three kinds of rows do, for which the functions return None: few
+bytes, which Spark gets as a small file or a literal, without a Python worker; rows for a local master, whose
+tasks read this process's files (as fast, with less CPU time); and rows of members in this process, which no
+other process reaches.
 """
 
 from collections.abc import Iterator
@@ -42,10 +43,10 @@ SMALL: Final = 32 << 20
 
 
 def of_table(context: "Context", link: "SparkLink", scan: LogicalScan) -> "HeldFrame | None":
-    """All rows of a table's version, which is held until the frame or the session is closed; None if the rows
-    should pass through this process. Rows of files, and of frames in this process, are stored on the members
-    first. Raises OperationalError if members with some of the rows are gone, or members lack the memory for
-    the rows."""
+    """Return a DataFrame of all rows of a table's version; the version is kept until the frame or the session
+    is closed. None if the rows should pass through this process. Rows of files, and of frames in this
+    process, are stored on the members first. Raises OperationalError if members with some of the rows are
+    gone, or members lack the memory for the rows."""
     if (scan.snapshot.statistics.size or 0) < SMALL or not _is_reached(context, link):
         return None
     if isinstance(scan.snapshot, SpreadSnapshot):
@@ -55,12 +56,12 @@ def of_table(context: "Context", link: "SparkLink", scan: LogicalScan) -> "HeldF
 
 
 def of_result(context: "Context", link: "SparkLink", result: "Result") -> "HeldFrame | None":
-    """The rows of a query's result, of which no row has been read; None if the rows should pass through this
-    process, as ordered rows always do.
+    """Return a DataFrame of the rows of a query's result, of which no row has been read. None if the rows
+    should pass through this process, as ordered rows always do.
 
-    Columns of a table are read from the table's version. Computed rows are stored on the members first, by
-    another run of the query, and the result itself then reads the stored rows, too. Errors: as of the query
-    and of :func:`of_table`.
+    If the query only takes columns of a table, Spark's tasks read the table's version. Other rows are stored
+    on the members first, by another run of the query; ``result`` then reads the stored rows, too. Raises the
+    query's errors and those of :func:`of_table`.
     """
     plan = result.plan
     if not isinstance(plan, QueryPlan) or _is_ordered(plan.optimized):
@@ -79,16 +80,16 @@ def of_result(context: "Context", link: "SparkLink", result: "Result") -> "HeldF
 
 
 def _is_reached(context: "Context", link: "SparkLink") -> bool:
-    """Whether Spark's tasks can reach the members and run in executors, so that the tasks should read rows
-    from the members."""
+    """Return whether Spark's tasks should read rows from the members: the members accept connections from
+    other processes, and the tasks run in executors."""
     return context.cluster is not None and context.cluster.door is not None and link.has_executors
 
 
 @contextmanager
 def _stored(run: StatementRun, plan: LogicalPlan) -> Iterator[LogicalScan]:
-    """A context with the rows of a plan as a version of a table that members hold; its value is a scan of
-    all columns. The end of the context drops the table: a caller that needs the version longer has to hold
-    it before."""
+    """Return a context in which the rows of a plan are stored in a table on the members; its value is a scan
+    of all columns. At its end the table is dropped; a caller that needs the rows longer has to hold the
+    scan's snapshot before."""
     assert run.context.cluster is not None
     row = plan.row()
     names = tuple(f"c{place}" for place in range(len(row)))
@@ -103,8 +104,8 @@ def _stored(run: StatementRun, plan: LogicalPlan) -> Iterator[LogicalScan]:
 
 
 def _spread(context: "Context", link: "SparkLink", scan: LogicalScan, names: pa.Schema) -> "HeldFrame":
-    """The scan's rows as a DataFrame whose tasks read from the members. The columns have the names of
-    ``names``."""
+    """Return a DataFrame of the scan's rows whose tasks read from the members. ``names``: the schema with the
+    names of its columns."""
     assert isinstance(scan.snapshot, SpreadSnapshot)
     assert context.cluster is not None
     assert context.cluster.door is not None
@@ -115,15 +116,15 @@ def _spread(context: "Context", link: "SparkLink", scan: LogicalScan, names: pa.
 
 
 def _is_ordered(plan: LogicalPlan) -> bool:
-    """Whether the query asks for an order of the rows."""
+    """Return whether an ORDER BY decides the order of the plan's rows."""
     while isinstance(plan, LogicalProject | LogicalFilter | LogicalLimit):
         plan = plan.input
     return isinstance(plan, LogicalSort)
 
 
 def _scan_of(plan: LogicalPlan) -> LogicalScan | None:
-    """The scan that gives the plan's rows, if the plan only takes columns of all rows of a table that is
-    spread over members; None for other plans."""
+    """Return the scan that gives the plan's rows, if the plan only takes columns of all rows of a table whose
+    rows the members hold; None for other plans."""
     taken: list[int] | None = None
     while isinstance(plan, LogicalProject):
         ordinals = [each.ordinal for each in plan.expressions if isinstance(each, Column)]

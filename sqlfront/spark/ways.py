@@ -1,4 +1,4 @@
-"""The ways through the Spark session beside a session."""
+"""The ways of statements that need the Spark session: by Spark, by Spark's start, and mixed."""
 
 import time
 from functools import partial
@@ -29,8 +29,8 @@ _NO_MEMORY: Final = "Failed to find the data source: memory."
 
 
 class SparkWay:
-    """The way of a statement that Spark runs. ``ours``: the error of the attempt to plan or run the
-    statement here, None without an attempt."""
+    """The way of a statement that Spark runs. ``ours``: the error of sqlfront's attempt to plan or run the
+    statement; None if sqlfront did not try."""
 
     lane = Lane.SPARK
 
@@ -41,19 +41,19 @@ class SparkWay:
         self.reason = reason
 
     def run(self, request: StatementRequest) -> Result:
-        """See :meth:`~sqlfront.lanes.way.Way.run`."""
+        """Run the statement by Spark, and return Spark's result."""
         return self._spark.run(request, self.reason)
 
     def explain(self, request: StatementRequest, statement: "Explain") -> Result:
-        """Spark's answer to EXPLAIN, below a line with the lane. Raises the error of a query that fails in
-        Spark, too."""
+        """Return Spark's answer to EXPLAIN, below a line with the lane. If the query fails in Spark, too,
+        raise the error."""
         if self.ours is not None:
             self._spark.replan_after(self.ours, request)
         return self._spark.run(request, self.reason)
 
     def after(self, error: Error, request: StatementRequest) -> Replan:
-        """Raise the error, or this session's error for a statement, or a format of tables, that only sqlfront
-        knows."""
+        """Raise ``error``, Spark's error. If Spark doesn't know the statement or its table format but
+        sqlfront does, raise sqlfront's earlier error instead. Never returns a Replan."""
         ours = self.ours
         is_known_here = ours is not None and ours.condition != SYNTAX and not is_query(request.text)
         if ours is not None and is_known_here and (error.condition == SYNTAX or _NO_MEMORY in error.message):
@@ -62,8 +62,8 @@ class SparkWay:
 
 
 class StartWay:
-    """The way of a statement with a name that only Spark can resolve, while Spark isn't started: start
-    Spark, then decide again."""
+    """The way of a statement with a name that only Spark can resolve, while Spark isn't started: it starts
+    Spark, then the statement's way is chosen again."""
 
     lane = Lane.SPARK
 
@@ -72,22 +72,23 @@ class StartWay:
         self.reason = reason
 
     def run(self, request: StatementRequest) -> Replan:
-        """See :meth:`~sqlfront.lanes.way.Way.run`."""
+        """Start Spark, wait until it is ready, and return a Replan. Raises OperationalError if Spark can't be
+        started."""
         self._spark.start(request, self.reason)
         return Replan(Cause.SPARK_STARTED, self.reason)
 
     def explain(self, request: StatementRequest, statement: "Explain") -> Replan:
-        """See :meth:`~sqlfront.lanes.way.Way.explain`."""
+        """Start Spark as :meth:`run` does, and return a Replan."""
         return self.run(request)
 
     def after(self, error: Error, request: StatementRequest) -> Replan:
-        """Raise the error."""
+        """Raise ``error``, since no other way can help."""
         raise error
 
 
 class MixedWay:
-    """The way of a query over tables of both sides; ``found`` is the reason why the query isn't run here
-    alone."""
+    """The way of a query over tables of sqlfront and of Spark; ``found`` is the reason why sqlfront alone
+    doesn't run the query."""
 
     lane = Lane.MIXED
 
@@ -99,15 +100,15 @@ class MixedWay:
         self.reason = mixed.reason
 
     def run(self, request: StatementRequest) -> Result:
-        """See :meth:`~sqlfront.lanes.way.Way.run`."""
+        """Have Spark run its parts of the query, run the rest as a light job, and return the result."""
         began = time.perf_counter()
         request = replace(request, query=request.query or self._context.begin(request.text))
         plan = self._plan(request, fetch=True)
         return run_plan(self._context, plan, timeout=request.timeout, query=request.query, began=began)
 
     def explain(self, request: StatementRequest, statement: "Explain") -> Result:
-        """See :meth:`~sqlfront.lanes.way.Way.explain`. The time of a run includes Spark's time, which is also
-        given for each of Spark's parts."""
+        """Return the result of EXPLAIN for the query. With ANALYZE the query runs, and the times of the run
+        include those of Spark's parts, each of which is shown, too."""
         began, mode = time.perf_counter(), statement.mode
         spent: dict[str, float] = {}
         plan = self._plan(request, fetch=mode.is_analyze, spent=spent)
@@ -118,7 +119,7 @@ class MixedWay:
         return explaining.answer(self._context, found, statement, began)
 
     def after(self, error: Error, request: StatementRequest) -> Replan:
-        """See :meth:`~sqlfront.lanes.way.Way.after`."""
+        """Return the Replan that lets Spark run the whole query; raise ``error`` if Spark should not."""
         if isinstance(
             error, DataError
         ):  # perhaps in rows without a join partner: the whole query may not fail
@@ -130,9 +131,9 @@ class MixedWay:
     def _plan(
         self, request: StatementRequest, *, fetch: bool, spent: dict[str, float] | None = None
     ) -> QueryPlan:
-        """Plan the job over the rows of Spark's parts. ``fetch``: whether Spark runs the parts; False, for
-        EXPLAIN, leaves the parts without rows. ``spent``: see :meth:`MixedQuery.fetched`. Raises
-        NotSupportedError for a plan that is too large."""
+        """Return the plan of the light job over the rows of Spark's parts. ``fetch``: whether Spark runs the
+        parts; False, for EXPLAIN, leaves the parts without rows. ``spent``: see :meth:`MixedQuery.fetched`.
+        Raises NotSupportedError if the job's input is larger than the members' memory."""
         context, mixed = self._context, self._mixed
         run_part = partial(self._spark.link.run, timeout=context.limit(request), query=request.query)
         plan = mixed.fetched(run_part, mixed.most_moved, spent) if fetch else mixed.with_rows({})

@@ -1,4 +1,4 @@
-"""Queries and changes as Spark's SQL."""
+"""The compiler of SQLAlchemy's queries and changes to Spark's SQL."""
 
 import pyarrow as pa
 from sqlalchemy import exc
@@ -13,11 +13,12 @@ from sqlfront_values.errors import DataError
 
 
 class SqlfrontCompiler(SQLCompiler):
-    """The SQL of each element, where Spark's differs from the standard's."""
+    """The compiler of SQLAlchemy's expressions and statements to Spark's SQL. Each method writes one kind of
+    element whose SQL differs from the standard's."""
 
     def render_literal_value(self, value: Value, type_: AnyType) -> str:
-        """Return the literal of the value that the driver would get as the parameter: both mean the same.
-        Raises CompileError for a value without a literal."""
+        """Return the SQL literal of a value, which means the same as the value passed as a parameter. Raises
+        CompileError for a value without a literal."""
         if isinstance(type_, sqltypes.TypeDecorator) and _has_own_literals(type_):
             return super().render_literal_value(value, type_)
         if value is None and not type_.should_evaluate_none:
@@ -33,7 +34,7 @@ class SqlfrontCompiler(SQLCompiler):
     # ---- clauses
 
     def limit_clause(self, select: Element, **kw: Option) -> str:
-        """LIMIT and OFFSET; either may stand alone."""
+        """Return the LIMIT and OFFSET of a query; Spark allows OFFSET without LIMIT."""
         text = ""
         if select._limit_clause is not None:
             text += "\n LIMIT " + self.process(select._limit_clause, **kw)
@@ -42,7 +43,8 @@ class SqlfrontCompiler(SQLCompiler):
         return text
 
     def fetch_clause(self, select: Element, **kw: Option) -> str:
-        """FETCH FIRST as LIMIT. Raises CompileError for WITH TIES and PERCENT."""
+        """Return a LIMIT for FETCH FIRST, which Spark lacks, and the OFFSET. Raises CompileError for WITH
+        TIES and PERCENT."""
         options = select._fetch_clause_options
         if options["with_ties"] or options["percent"]:
             raise exc.CompileError("Spark has no FETCH with ties or percent; use LIMIT, or rank() OVER (...)")
@@ -52,7 +54,7 @@ class SqlfrontCompiler(SQLCompiler):
         return text
 
     def for_update_clause(self, select: Element, **kw: Option) -> str:
-        """Nothing: a query reads one version of each table, without locks."""
+        """Return an empty text for FOR UPDATE: a query reads one version of each table, without locks."""
         return ""
 
     def update_from_clause(self, *args: Option, **kw: Option) -> str:
@@ -64,13 +66,14 @@ class SqlfrontCompiler(SQLCompiler):
         raise exc.CompileError("Spark's DELETE has no USING; use a subquery in WHERE")
 
     def visit_empty_set_op_expr(self, type_: Element, expand_op: Element, **kw: Option) -> str:
-        """The inside of IN over an empty list: nulls of the operand's type, and a condition that decides."""
+        """Return the text inside the parentheses of IN or NOT IN for an empty list: nulls of the operand's
+        type, then a condition that makes the result false or true."""
         nulls = ", ".join(f"CAST(NULL AS {self._type(kind)})" for kind in type_)
         end = ") OR (1 = 1" if expand_op is operators.not_in_op else ") AND (1 != 1"
         return (f"({nulls})" if len(type_) > 1 else nulls) + end
 
     def visit_empty_set_expr(self, element_types: Element, **kw: Option) -> str:
-        """A query without rows, for IN over an empty list."""
+        """Return a query without rows, for IN over an empty list."""
         columns = ", ".join(f"CAST(NULL AS {self._type(kind)})" for kind in element_types)
         return f"SELECT {columns} WHERE 1 != 1"
 
@@ -80,7 +83,7 @@ class SqlfrontCompiler(SQLCompiler):
         return self.dialect.type_compiler.process(kind)
 
     def visit_tablesample(self, tablesample: Element, asfrom: bool = False, **kw: Option) -> str:
-        """TABLESAMPLE with a percentage."""
+        """Return a TABLESAMPLE clause whose size is a percentage."""
         method = tablesample._get_method()
         percent = ", ".join(self.process(clause, **kw) for clause in method.clauses)
         text = f"{self.visit_alias(tablesample, asfrom=True, **kw)} TABLESAMPLE ({percent} PERCENT)"
@@ -91,7 +94,9 @@ class SqlfrontCompiler(SQLCompiler):
     # ---- operators
 
     def visit_getitem_binary(self, binary: Element, operator: Element, **kw: Option) -> str:
-        """The field of a struct, the value of a map's key, the item of an array, counted from 1."""
+        """Return the SQL of an index operator: a struct's field, the value of a map's key (an unknown key is
+        Spark's null), or an array's item, counted from 1 (null beyond the end). Raises CompileError for other
+        types."""
         left = self.process(binary.left, **kw)
         kind = binary.left.type
         if isinstance(kind, STRUCT):
@@ -104,11 +109,11 @@ class SqlfrontCompiler(SQLCompiler):
         raise exc.CompileError(f"values of type {kind!r} have no items in SQL")
 
     def visit_ilike_op_binary(self, binary: Element, operator: Element, **kw: Option) -> str:
-        """ILIKE, which Spark has."""
+        """Return ILIKE, which Spark has, so that no ``lower`` is needed."""
         return self._like("ILIKE", binary, **kw)
 
     def visit_not_ilike_op_binary(self, binary: Element, operator: Element, **kw: Option) -> str:
-        """NOT ILIKE, which Spark has."""
+        """Return NOT ILIKE, which Spark has, so that no ``lower`` is needed."""
         return self._like("NOT ILIKE", binary, **kw)
 
     def _like(self, word: str, binary: Element, **kw: Option) -> str:
@@ -117,32 +122,33 @@ class SqlfrontCompiler(SQLCompiler):
         return text if escape is None else f"{text} ESCAPE {string_literal(escape)}"
 
     def visit_regexp_match_op_binary(self, binary: Element, operator: Element, **kw: Option) -> str:
-        """RLIKE, with Java's regular expressions."""
+        """Return RLIKE for a match with a regular expression; the expression is Java's."""
         pattern = self._pattern(binary, self.process(binary.right, **kw))
         return f"{self.process(binary.left, **kw)} RLIKE {pattern}"
 
     def visit_not_regexp_match_op_binary(self, binary: Element, operator: Element, **kw: Option) -> str:
-        """NOT RLIKE."""
+        """Return NOT around the RLIKE of a match with a regular expression."""
         return f"NOT ({self.visit_regexp_match_op_binary(binary, operator, **kw)})"
 
     def visit_regexp_replace_op_binary(self, binary: Element, operator: Element, **kw: Option) -> str:
-        """regexp_replace, with Java's regular expressions."""
+        """Return ``regexp_replace`` for a replacement by a regular expression; the expression is Java's."""
         pattern, replacement = (self.process(clause, **kw) for clause in binary.right.clauses)
         text = self.process(binary.left, **kw)
         return f"regexp_replace({text}, {self._pattern(binary, pattern)}, {replacement})"
 
     def _pattern(self, binary: Element, pattern: str) -> str:
-        """The pattern with its flags in front, as Java writes them."""
+        """Return the SQL of a regular expression with its flags in front, as Java writes them: ``(?i)``."""
         flags = binary.modifiers.get("flags")
         return pattern if not flags else f"concat({string_literal(f'(?{flags})')}, {pattern})"
 
     def visit_mod_binary(self, binary: Element, operator: Element, **kw: Option) -> str:
-        """The remainder, with a single percent sign."""
+        """Return the remainder with a single percent sign, which SQLAlchemy doubles for drivers that need
+        it."""
         return f"{self.process(binary.left, **kw)} % {self.process(binary.right, **kw)}"
 
     def visit_floordiv_binary(self, binary: Element, operator: Element, **kw: Option) -> str:
-        """The quotient rounded down, as Python has it: of integers exact, by DIV, which rounds towards zero.
-        Spark's slash would make integers DOUBLE."""
+        """Return the quotient rounded down, as Python's ``//``. For integers DIV makes it exact, corrected
+        since DIV rounds towards zero; Spark's slash would make DOUBLEs of integers."""
         if not (_is_integer(binary.left) and _is_integer(binary.right)):
             return super().visit_floordiv_binary(binary, operator, **kw)
         left, right = self.process(binary.left, **kw), self.process(binary.right, **kw)
@@ -151,11 +157,11 @@ class SqlfrontCompiler(SQLCompiler):
     # ---- functions
 
     def visit_random_func(self, function: Element, **kw: Option) -> str:
-        """Spark's rand."""
+        """Return Spark's function ``rand``."""
         return f"rand{self.function_argspec(function, **kw) or '()'}"
 
     def visit_aggregate_strings_func(self, function: Element, **kw: Option) -> str:
-        """The texts of a group, joined."""
+        """Return Spark's function ``listagg``, which joins the texts of a group."""
         kw.pop("use_function_name", None)
         return super().visit_aggregate_strings_func(function, use_function_name="listagg", **kw)
 

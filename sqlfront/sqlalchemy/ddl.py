@@ -1,9 +1,9 @@
 """CREATE and DROP of tables and indexes as Spark's SQL.
 
 Options of a table: ``sqlfront_using`` (format), ``sqlfront_clustered_by`` and ``sqlfront_partitioned_by``
-(names of columns), ``sqlfront_buckets``, ``sqlfront_location``. A table with a primary key and no such
-option is a table in memory, clustered by that key: lookups by the key read its partition alone. No
-constraint is enforced, so that none is written, except NOT NULL.
+(names of columns), ``sqlfront_buckets``, ``sqlfront_location``. A table with a primary key and none of these
+options is a table in memory, clustered by the primary key: a lookup by the key reads only the key's
+partition. Constraints are not enforced, and not written, except NOT NULL.
 """
 
 from collections.abc import Iterable
@@ -26,10 +26,11 @@ TABLE_OPTIONS: Final[dict[str, Any]] = {
 
 
 class SqlfrontDDLCompiler(DDLCompiler):
-    """The SQL of each statement that defines something, where Spark's differs from the standard's."""
+    """The compiler of SQLAlchemy's CREATE and DROP statements to Spark's SQL. Each method writes one element
+    whose SQL differs from the standard's."""
 
     def get_column_specification(self, column: Element, **kw: Option) -> str:
-        """Name, type, NOT NULL and comment. Raises CompileError for IDENTITY."""
+        """Return a column's name, type, NOT NULL and comment. Raises CompileError for IDENTITY."""
         if column.identity is not None:
             raise exc.CompileError(
                 f"column {column.name!r}: sqlfront's tables have no IDENTITY; give values, or a default in"
@@ -39,18 +40,18 @@ class SqlfrontDDLCompiler(DDLCompiler):
         return text if column.comment is None else f"{text} COMMENT {string_literal(column.comment)}"
 
     def create_table_constraints(self, table: Element, **kw: Option) -> str:
-        """Nothing: no constraint of a table is enforced."""
+        """Return an empty text: the constraints of a table are not enforced."""
         return ""
 
     def visit_check_constraint(self, constraint: Element, **kw: Option) -> str:
-        """Nothing: no constraint of a column is enforced."""
+        """Return an empty text: the constraints of a column are not enforced."""
         return ""
 
     visit_column_check_constraint = visit_check_constraint
     visit_foreign_key_constraint = visit_unique_constraint = visit_check_constraint
 
     def post_create_table(self, table: Element) -> str:
-        """Format, partitioning, place and comment of a table."""
+        """Return the clauses behind a table's columns: format, partitioning, location and comment."""
         options = table.dialect_options["sqlfront"]
         given = any(options[name] is not None for name in TABLE_OPTIONS)
         using, clustered = options["using"], _names(options["clustered_by"])
@@ -72,7 +73,8 @@ class SqlfrontDDLCompiler(DDLCompiler):
         return f"{clause} ({', '.join(self.preparer.quote(name) for name in names)})"
 
     def visit_create_index(self, create: Element, *args: Option, **kw: Option) -> str:
-        """CREATE INDEX; UNIQUE is left out, as all constraints are. Raises CompileError for expressions."""
+        """Return CREATE INDEX, without UNIQUE, as no constraint is enforced. Raises CompileError for an index
+        over expressions."""
         index = create.element
         if not all(isinstance(expression, schema.Column) for expression in index.expressions):
             raise exc.CompileError(f"index {index.name!r}: an index is over columns, without expressions")
@@ -82,7 +84,8 @@ class SqlfrontDDLCompiler(DDLCompiler):
         return f"CREATE INDEX {exists}{name} ON {self.preparer.format_table(index.table)} ({columns})"
 
     def visit_drop_index(self, drop: Element, **kw: Option) -> str:
-        """DROP INDEX, with the table's name."""
+        """Return DROP INDEX with the names of index and table. Raises CompileError if one of them is
+        missing."""
         index = drop.element
         if index.name is None or index.table is None:
             raise exc.CompileError("DROP INDEX needs the names of index and table")
@@ -92,7 +95,7 @@ class SqlfrontDDLCompiler(DDLCompiler):
 
 
 def _names(given: "str | Iterable[Element] | None") -> list[str]:
-    """The names of an option's columns: one name, or several names or columns."""
+    """Return the names in an option's value: one name, or several names or columns. None: no names."""
     if given is None:
         return []
     if isinstance(given, str):

@@ -31,25 +31,25 @@ AUTOCOMMIT = "AUTOCOMMIT"
 
 
 class SqlfrontExecutionContext(DefaultExecutionContext):
-    """One run of a statement. Results of the driver stream always, so that ``stream_results`` needs no other
-    cursor, but has SQLAlchemy fetch rows as they are asked for."""
+    """The execution context of one statement. The driver's cursors always stream, so that ``stream_results``
+    needs no special cursor; with it, SQLAlchemy fetches rows only as they are asked for."""
 
     cursor_fetch_strategy: Element
 
     def create_server_side_cursor(self) -> Element:
-        """A cursor of the driver."""
+        """Return a new cursor of the driver, for ``stream_results``."""
         return self._dbapi_connection.cursor()
 
     def post_exec(self) -> None:
-        """Keep SQLAlchemy from reading the rows of a statement that has none: with ``stream_results``
-        SQLAlchemy would read the first row of every statement."""
+        """Tell SQLAlchemy that a statement without columns has no rows. With ``stream_results``, SQLAlchemy
+        would otherwise read the first row of every statement."""
         if not self.cursor.description:
             self.cursor_fetch_strategy = cursors._NO_CURSOR_DML
 
 
 class SqlfrontDialect(SqlfrontReflection):
-    """Sessions of this process. The connections of an engine share a session; every statement is its own
-    transaction, so that COMMIT and ROLLBACK do nothing."""
+    """The dialect ``sqlfront://``: sessions in this process. The connections of an engine share a session;
+    every statement is its own transaction, so that COMMIT and ROLLBACK do nothing."""
 
     name = "sqlfront"
     driver = "sqlfront"
@@ -103,24 +103,25 @@ class SqlfrontDialect(SqlfrontReflection):
 
     @classmethod
     def import_dbapi(cls) -> ModuleType:
-        """The driver."""
+        """Return the PEP 249 driver, the module ``sqlfront``."""
         return sqlfront
 
     dbapi: Any = import_dbapi  # its name in SQLAlchemy 1.4
 
     @classmethod
     def get_pool_class(cls, url: URL) -> type[pool.Pool]:
-        """A queue of connections, which cost nothing: they share a session."""
+        """Return the class of the pool, a queue of connections. Connections are cheap, since they share a
+        session."""
         return pool.QueuePool
 
     @classmethod
     def engine_created(cls, engine: "Engine") -> None:
-        """Have ``Engine.dispose`` close the engine's session."""
+        """Register a listener, so that ``Engine.dispose`` closes the engine's session."""
         event.listen(engine, "engine_disposed", _disposed)
 
     def create_connect_args(self, url: URL) -> tuple[list[str], Keywords]:
-        """The arguments of :func:`sqlfront.connect`. Raises ProgrammingError for a URL with unknown
-        options."""
+        """Return the arguments of :func:`sqlfront.connect` for a URL. Raises ProgrammingError for a URL with
+        unknown options."""
         parts = engine_url(url, cluster=self._cluster)
         if parts.session is not None:
             key = (parts.session, self._cluster, tuple(sorted(parts.keywords.items())))
@@ -128,11 +129,13 @@ class SqlfrontDialect(SqlfrontReflection):
         return [], parts.keywords
 
     def connect(self, *arguments: Option, **keywords: Option) -> SharedConnection:
-        """A connection to the engine's session; see :func:`sqlfront.connect`."""
+        """Return a connection to the engine's session, which the first call opens; the arguments are those of
+        :func:`sqlfront.connect`."""
         return self._session.connect(lambda: sqlfront.connect(*arguments, **keywords))
 
     def disposed(self) -> None:
-        """Close the engine's session, unless it has a name, as soon as no connection uses it."""
+        """Close the engine's session once no connection uses it, after ``Engine.dispose``. A session with a
+        name stays open, since other engines may share it."""
         if not self._named:
             self._session.release()
 
@@ -145,36 +148,38 @@ class SqlfrontDialect(SqlfrontReflection):
     # ---- transactions: each statement is its own
 
     def do_begin(self, dbapi_connection: DriverConnection) -> None:
-        """Nothing: a transaction is one statement."""
+        """Do nothing: a transaction is one statement."""
 
     def do_commit(self, dbapi_connection: DriverConnection) -> None:
-        """Nothing: the statements have taken effect."""
+        """Do nothing: the statements have taken effect."""
 
     def do_rollback(self, dbapi_connection: DriverConnection) -> None:
-        """Nothing: the statements have taken effect."""
+        """Do nothing: the statements have taken effect, and can't be undone."""
 
     def get_isolation_level_values(self, dbapi_connection: DriverConnection) -> list[str]:
-        """The only isolation level."""
+        """Return AUTOCOMMIT, the only isolation level, in a list."""
         return [AUTOCOMMIT]
 
     def get_default_isolation_level(self, dbapi_connection: DriverConnection) -> str:
-        """The only isolation level."""
+        """Return AUTOCOMMIT, the only isolation level."""
         return AUTOCOMMIT
 
     def get_isolation_level(self, dbapi_connection: DriverConnection) -> str:
-        """The only isolation level."""
+        """Return AUTOCOMMIT, the only isolation level."""
         return AUTOCOMMIT
 
     def set_isolation_level(self, dbapi_connection: DriverConnection, level: str) -> None:
-        """Nothing: there is one isolation level."""
+        """Do nothing: there is one isolation level."""
 
     def do_ping(self, dbapi_connection: DriverConnection) -> bool:
-        """Whether the session is open and, if it has members, answers."""
+        """Run ``SELECT 1``, and return True. Raises the driver's error if the session is closed or the query
+        fails."""
         dbapi_connection.execute("SELECT 1").close()
         return True
 
     def is_disconnect(self, error: Exception, connection: DriverConnection, cursor: Option) -> bool:
-        """Whether the connection's session is closed or its cluster gone."""
+        """Return whether an error means that the connection's session is closed or its cluster gone, so that
+        SQLAlchemy discards the connection."""
         used = getattr(connection, "dbapi_connection", connection)
         if used is None and isinstance(cursor, Cursor):
             used = cursor.connection
@@ -183,7 +188,7 @@ class SqlfrontDialect(SqlfrontReflection):
 
 
 class SqlfrontClusterDialect(SqlfrontDialect):
-    """Sessions of a running cluster: ``sqlfront+cluster://:secret@host:port``."""
+    """The dialect ``sqlfront+cluster://:secret@host:port``: sessions of a running cluster."""
 
     driver = "cluster"
     supports_statement_cache = True
@@ -191,7 +196,7 @@ class SqlfrontClusterDialect(SqlfrontDialect):
 
     @classmethod
     def import_dbapi(cls) -> ModuleType:
-        """The driver."""
+        """Return the PEP 249 driver, the module ``sqlfront``."""
         return sqlfront
 
 

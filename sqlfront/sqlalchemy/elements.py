@@ -1,5 +1,5 @@
-"""Names for the untyped objects that SQLAlchemy passes to a dialect. SQLAlchemy leaves the methods that a
-dialect overrides untyped inside, and the objects of SQLAlchemy's trees differ between versions."""
+"""Names for the types of the untyped objects that SQLAlchemy passes to a dialect. SQLAlchemy leaves the
+methods that a dialect overrides untyped, and the objects of its trees differ between versions."""
 
 from collections.abc import Callable
 from typing import Any, TypeAlias

@@ -23,7 +23,8 @@ RESERVED: Final = frozenset(
 
 
 class SqlfrontIdentifierPreparer(IdentifierPreparer):
-    """The rules for names: backticks around names that aren't plain words in small letters."""
+    """The rules by which SQLAlchemy quotes names: backticks around reserved words and around names that
+    aren't plain words in small letters."""
 
     reserved_words = set(RESERVED)  # noqa: RUF012 - SQLAlchemy's form
 

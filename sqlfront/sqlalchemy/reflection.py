@@ -1,7 +1,8 @@
 """The catalog for SQLAlchemy's inspector: schemas, tables, views, columns, indexes, options.
 
-Everything comes from SHOW and DESCRIBE, which sqlfront answers, and Spark behind a session beside Spark. The
-types of columns come from a query of no rows, since texts of nested types can't name every field.
+All facts come from the answers to SHOW and DESCRIBE; in a session beside Spark, they include Spark's
+relations. The types of columns come from a query without rows, since the text of a nested type can't name
+every field.
 """
 
 import json
@@ -27,50 +28,50 @@ _UNKNOWN: Final = frozenset({"TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND", "REQ
 
 
 class Listed(msgspec.Struct, frozen=True):
-    """A table or view, as SHOW TABLES and SHOW VIEWS list it."""
+    """A table or view, as SHOW TABLES and SHOW VIEWS list it: its name, and whether it is temporary."""
 
     name: str
     temporary: bool
 
 
 class SqlfrontReflection(DefaultDialect):
-    """The methods of a dialect that read the catalog."""
+    """The methods of the dialect that read the catalog for SQLAlchemy's inspector."""
 
     @reflection.cache
     def get_schema_names(self, connection: "Connection", **kw: Option) -> list[str]:
-        """The names of all schemas."""
+        """Return the names of all schemas."""
         return [row[0] for row in connection.exec_driver_sql("SHOW SCHEMAS")]
 
     @reflection.cache
     def get_table_names(self, connection: "Connection", schema: str | None = None, **kw: Option) -> list[str]:
-        """The names of the schema's tables, without views."""
+        """Return the names of the tables in ``schema`` (None: the default one), without views."""
         views = set(self._listed(connection, "VIEWS", schema, **kw))
         relations = self._listed(connection, "TABLES", schema, **kw)
         return [each.name for each in relations if each not in views and not each.temporary]
 
     @reflection.cache
     def get_view_names(self, connection: "Connection", schema: str | None = None, **kw: Option) -> list[str]:
-        """The names of the schema's views, without temporary ones."""
+        """Return the names of the views in ``schema`` (None: the default one), without temporary views."""
         return [each.name for each in self._listed(connection, "VIEWS", schema, **kw) if not each.temporary]
 
     @reflection.cache
     def get_temp_view_names(
         self, connection: "Connection", schema: str | None = None, **kw: Option
     ) -> list[str]:
-        """The names of the session's temporary views."""
+        """Return the names of the session's temporary views."""
         return [each.name for each in self._listed(connection, "VIEWS", schema, **kw) if each.temporary]
 
     def get_temp_table_names(
         self, connection: "Connection", schema: str | None = None, **kw: Option
     ) -> list[str]:
-        """Nothing: Spark has no temporary tables."""
+        """Return an empty list: Spark has no temporary tables."""
         return []
 
     @reflection.cache
     def has_table(
         self, connection: "Connection", table_name: str, schema: str | None = None, **kw: Option
     ) -> bool:
-        """Whether a table or view has the name, in large or small letters."""
+        """Return whether a table or view has the name; case doesn't matter."""
         self._ensure_has_table_connection(connection)
         try:
             self._describe(connection, table_name, schema, **kw)
@@ -79,14 +80,14 @@ class SqlfrontReflection(DefaultDialect):
         return True
 
     def has_schema(self, connection: "Connection", schema_name: str, **kw: Option) -> bool:
-        """Whether a schema has the name."""
+        """Return whether a schema has the name; case doesn't matter."""
         return schema_name.lower() in map(str.lower, self.get_schema_names(connection, **kw))
 
     @reflection.cache
     def get_columns(
         self, connection: "Connection", table_name: str, schema: str | None = None, **kw: Option
     ) -> list[Reflected]:
-        """Name, type, nullability and comment of each column. Raises NoSuchTableError."""
+        """Return name, type, nullability and comment of each column. Raises NoSuchTableError."""
         described = self._describe(connection, table_name, schema, **kw)
         comments = {name: comment for name, _, comment in _columns(described)}
         name = self._qualified(table_name, schema)
@@ -109,7 +110,8 @@ class SqlfrontReflection(DefaultDialect):
     def get_indexes(
         self, connection: "Connection", table_name: str, schema: str | None = None, **kw: Option
     ) -> list[Reflected]:
-        """The indexes of a table in memory; none for other relations. Raises NoSuchTableError."""
+        """Return the name and columns of each index of a table in memory; none for other relations. Raises
+        NoSuchTableError."""
         columns = [row[0] for row in _columns(self._describe(connection, table_name, schema, **kw))]
         try:
             rows = connection.exec_driver_sql(f"SHOW INDEXES ON {self._qualified(table_name, schema)}").all()
@@ -125,14 +127,15 @@ class SqlfrontReflection(DefaultDialect):
     def get_pk_constraint(
         self, connection: "Connection", table_name: str, schema: str | None = None, **kw: Option
     ) -> Reflected:
-        """No columns: no key is enforced to be unique. Raises NoSuchTableError."""
+        """Return a primary key without columns: no key is enforced to be unique. Raises NoSuchTableError."""
         self._describe(connection, table_name, schema, **kw)
         return {"constrained_columns": [], "name": None}
 
     def _none(
         self, connection: "Connection", table_name: str, schema: str | None = None, **kw: Option
     ) -> list[Element]:
-        """No constraints. Raises NoSuchTableError."""
+        """Return an empty list, for kinds of constraints that Spark's tables don't have. Raises
+        NoSuchTableError."""
         self._describe(connection, table_name, schema, **kw)
         return []
 
@@ -142,7 +145,7 @@ class SqlfrontReflection(DefaultDialect):
     def get_view_definition(
         self, connection: "Connection", view_name: str, schema: str | None = None, **kw: Option
     ) -> str:
-        """The query of a view. Raises NoSuchTableError for other names."""
+        """Return the text of a view's query. Raises NoSuchTableError if no view has the name."""
         text = _details(self._describe(connection, view_name, schema, **kw)).get("View Text")
         if text is None:
             raise exc.NoSuchTableError(view_name)
@@ -152,7 +155,8 @@ class SqlfrontReflection(DefaultDialect):
     def get_table_comment(
         self, connection: "Connection", table_name: str, schema: str | None = None, **kw: Option
     ) -> dict[str, str | None]:
-        """The comment of a table or view. Raises NoSuchTableError."""
+        """Return the comment of a table or view under the key ``text``; None without a comment. Raises
+        NoSuchTableError."""
         details = _details(self._describe(connection, table_name, schema, **kw))
         return {"text": details.get("Comment") or None}
 
@@ -160,8 +164,9 @@ class SqlfrontReflection(DefaultDialect):
     def get_table_options(
         self, connection: "Connection", table_name: str, schema: str | None = None, **kw: Option
     ) -> Reflected:
-        """The options with which ``create_all`` makes such a table again; a location only of a table that was
-        made with one, so that no two tables own the same files. Raises NoSuchTableError."""
+        """Return the options of ``sqlalchemy.Table`` with which ``create_all`` creates an equal table. The
+        location is among them only if the table was created with one, so that no two tables own the same
+        files. Raises NoSuchTableError."""
         described = self._describe(connection, table_name, schema, **kw)
         details = _details(described)
         options: dict[str, Any] = {
@@ -179,8 +184,8 @@ class SqlfrontReflection(DefaultDialect):
     def _listed(
         self, connection: "Connection", kind: str, schema: str | None = None, **kw: Option
     ) -> list[Listed]:
-        """The rows of SHOW TABLES or SHOW VIEWS, with names as they were created; names of Spark's relations
-        are in small letters."""
+        """Return the rows of SHOW TABLES or SHOW VIEWS (``kind``: TABLES or VIEWS). Names of sqlfront's
+        relations are in the letters with which they were created, names of Spark's in small letters."""
         where = "" if schema is None else f" IN {self.identifier_preparer.quote_identifier(schema)}"
         rows = connection.exec_driver_sql(f"SHOW {kind}{where}").all()
         created = _created_names(connection)
@@ -193,7 +198,8 @@ class SqlfrontReflection(DefaultDialect):
     def _describe(
         self, connection: "Connection", table_name: str, schema: str | None = None, **kw: Option
     ) -> list[tuple[str, str, str | None]]:
-        """The rows of DESCRIBE EXTENDED. Raises NoSuchTableError if no relation has the name."""
+        """Return the rows of DESCRIBE TABLE EXTENDED, each with name, type or text, and comment. Raises
+        NoSuchTableError if no relation has the name."""
         name = self._qualified(table_name, schema)
         try:
             return [tuple(row) for row in connection.exec_driver_sql(f"DESCRIBE TABLE EXTENDED {name}")]
@@ -209,14 +215,15 @@ class SqlfrontReflection(DefaultDialect):
 
 
 def _created_names(connection: "Connection") -> dict[Named, str]:
-    """The names of the session's own relations as they were created, by their rows of SHOW TABLES, which has
-    names in small letters."""
+    """Return the names of the session's relations in the letters with which they were created, by the
+    relations' rows of SHOW TABLES, which has names in small letters."""
     driver: Any = connection.connection.driver_connection
     return {named(entry): entry.name for entry in driver.session.context.catalog.entries()}
 
 
 def _required(connection: "Connection", name: str) -> set[str]:
-    """The columns of a memory table that are NOT NULL. Other tables take nulls in all columns."""
+    """Return the names of the columns of a memory table that are NOT NULL. Other tables take nulls in all
+    columns."""
     ((text,),) = connection.exec_driver_sql(f"DESCRIBE TABLE EXTENDED {name} AS JSON")
     return {column["name"] for column in json.loads(text)["columns"] if not column["nullable"]}
 
@@ -229,7 +236,7 @@ def _condition(error: exc.DBAPIError) -> str | None:
 
 
 def _columns(described: list[tuple[str, str, str | None]]) -> list[tuple[str, str, str | None]]:
-    """The rows for columns, which end where the details begin."""
+    """Return the rows of DESCRIBE EXTENDED that describe columns; they end where the first section begins."""
     end = next((place for place, row in enumerate(described) if row[0] in _SECTIONS), len(described))
     return described[:end]
 
@@ -240,7 +247,8 @@ _SECTIONS: Final = frozenset({"", _PARTITIONS, _DETAILS})
 
 
 def _details(described: list[tuple[str, str, str | None]]) -> dict[str, str]:
-    """The rows of the details, by name."""
+    """Return the section of DESCRIBE EXTENDED with details of the table: texts by their names, such as
+    ``Provider``."""
     names = [row[0] for row in described]
     if _DETAILS not in names:
         return {}
@@ -248,7 +256,7 @@ def _details(described: list[tuple[str, str, str | None]]) -> dict[str, str]:
 
 
 def _partitioned(described: list[tuple[str, str, str | None]]) -> list[str]:
-    """The columns by which files are partitioned."""
+    """Return the columns by which the table's files are partitioned, from the rows of DESCRIBE EXTENDED."""
     names = [row[0] for row in described]
     if _PARTITIONS not in names:
         return []
@@ -257,13 +265,15 @@ def _partitioned(described: list[tuple[str, str, str | None]]) -> list[str]:
 
 
 def _clustered(details: dict[str, str], columns: list[str]) -> list[str]:
-    """The columns by which a table is clustered: those of ``[`a`, `b`]``."""
+    """Return the columns by which a table is clustered, which the details list in the form ``[`a`, `b`]``.
+    ``columns``: the names of all columns."""
     listed = details.get("Bucket Columns", "[]")[1:-1]
     return [name[1:-1] for name in _split(listed, [f"`{column}`" for column in columns])]
 
 
 def _split(listed: str, names: list[str]) -> list[str]:
-    """The names that a text lists, separated by commas, which a name may hold as well.
+    """Return the names that the text ``listed`` lists, separated by commas. ``names``: all names that may
+    occur, since a name may hold a comma, too.
 
     >>> _split("a, b, c", ["c", "a, b"])
     ['a, b', 'c']

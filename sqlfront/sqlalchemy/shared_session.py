@@ -1,9 +1,10 @@
-"""The session of an engine: all connections of an engine's pool share one, so that tables in memory, views
+"""The session of an engine, which all connections of the engine's pool share, so that tables in memory, views
 and settings are the same in each of them.
 
 A session without a name belongs to one engine and ends with ``Engine.dispose``. A named session
 (``sqlfront://?session=name``) is shared by all engines of the process whose URLs are equal, and lives until
-the process ends; a pool that closes every connection (``NullPool``) needs one to keep its tables.
+the process ends. With a pool that closes every connection (``NullPool``), only a named session keeps its
+tables.
 """
 
 import os
@@ -17,23 +18,24 @@ from sqlfront.session import Session
 
 
 class SharedConnection(Connection):
-    """A connection to a session that others use, too; :meth:`close` leaves the session open."""
+    """A connection to a session that other connections use, too; :meth:`close` leaves the session open, and
+    calls ``released``."""
 
     def __init__(self, session: Session, released: Callable[[], None]) -> None:
         super().__init__(session)
         self._released = released
 
     def close(self) -> None:
-        """Give the session back; closing twice is no error."""
+        """Close this connection, but not the session; closing twice is no error."""
         if not self._closed:
             self._closed = True
             self._released()
 
 
 class SharedSession:
-    """A session, opened for the first connection. After :meth:`release` the session closes with its last
-    connection, and the next connection opens a new session; so it does in a forked process, and after the
-    session was closed from elsewhere."""
+    """A session that several connections share. The first connection opens it. After :meth:`release`, the
+    session closes with its last connection, and a later connection opens a new session. A new session is also
+    opened in a forked process, and after the session was closed by another caller."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -41,11 +43,13 @@ class SharedSession:
         _sessions.add(self)
 
     def unlock(self) -> None:
-        """Free a forked process of a lock that a thread of the parent had, as while a session opens."""
+        """Replace the lock, in a forked process: a thread of the parent process may have held the lock at the
+        fork, and no thread here would release it."""
         self._lock = threading.Lock()
 
     def connect(self, begin: Callable[[], Connection]) -> SharedConnection:
-        """A new connection to the session, which ``begin`` opens if there is none."""
+        """Return a new connection to the session. If no session is open, ``begin`` opens one, and returns a
+        connection to it."""
         with self._lock:
             if self._users is None or self._users.session.closed:
                 self._users = _Users(begin().session)
@@ -54,7 +58,7 @@ class SharedSession:
         return SharedConnection(users.session, lambda: self._left(users))
 
     def release(self) -> None:
-        """Close the session when its last connection is closed."""
+        """Close the session when its last connection is closed; a later connection opens a new session."""
         with self._lock:
             users, self._users = self._users, None
         if users is not None and users.count == 0:
@@ -81,7 +85,8 @@ _named: Final[dict[Hashable, SharedSession]] = {}
 
 
 def named_session(key: Hashable) -> SharedSession:
-    """The process's session of a key, the same for each call."""
+    """Return the process's shared session with this ``key``, the same for each call; the first call makes
+    it."""
     return _named.setdefault(key, SharedSession())
 
 

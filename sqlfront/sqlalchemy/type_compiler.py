@@ -1,6 +1,6 @@
 """Types of SQLAlchemy as types of Spark's SQL.
 
-Spark's STRING holds texts of any length, so that the length of ``String(30)`` is not kept; nor is that of
+Spark's STRING holds texts of any length, so that the length of ``String(30)`` is dropped; so is that of
 BINARY.
 """
 
@@ -38,7 +38,7 @@ def _datetime(self: object, type_: Element, **kw: Option) -> str:
 
 
 class SqlfrontTypeCompiler(GenericTypeCompiler):
-    """The SQL of each type, by the type's name for visitors."""
+    """The compiler of SQLAlchemy's types to Spark's SQL. Each method writes the type in its name."""
 
     visit_TINYINT = _always("TINYINT")
     visit_INTEGER = _always("INT")
@@ -51,7 +51,7 @@ class SqlfrontTypeCompiler(GenericTypeCompiler):
     visit_ARRAY = visit_MAP = visit_STRUCT = _by_arrow
 
     def visit_INTERVAL(self, type_: Element, **kw: Option) -> str:
-        """INTERVAL with its units."""
+        """Return the SQL of an interval type, with its units."""
         kind = type_ if isinstance(type_, INTERVAL) else INTERVAL()
         return f"INTERVAL {kind.fields}"
 

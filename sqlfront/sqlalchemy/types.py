@@ -1,7 +1,7 @@
 """The types of Spark that SQLAlchemy lacks, and the Arrow types of all types.
 
-``TINYINT``, ``TIMESTAMP_NTZ``, ``INTERVAL``, ``ARRAY``, ``MAP`` and ``STRUCT`` name columns' types; the
-others are SQLAlchemy's own. Index operators reach into nested values: ``column[1]`` is an array's first item
+``TINYINT``, ``TIMESTAMP_NTZ``, ``INTERVAL``, ``ARRAY``, ``MAP`` and ``STRUCT`` are types for columns; all
+other types are SQLAlchemy's. Index operators reach into nested values: ``column[1]`` is an array's first item
 (as in SQLAlchemy's ARRAY), ``column["key"]`` a map's value, and ``column["name"]`` a struct's field.
 """
 
@@ -35,14 +35,15 @@ _ANY_OPERATOR: Final[Any] = getattr(getattr(operators, "OperatorClass", None), "
 
 
 class TINYINT(sqltypes.SmallInteger):
-    """An integer of one byte."""
+    """Spark's TINYINT, an integer of one byte."""
 
     __visit_name__ = "TINYINT"
 
 
 class _ArrowTyped:
     """A mix-in for types whose parameters go to the driver as Arrow scalars, so that empty and null values
-    have a type, too. To SQLAlchemy's cache of statements two types are one if their Arrow types are equal."""
+    have a type, too. SQLAlchemy's cache of statements takes two such types for the same if their Arrow types
+    are equal."""
 
     @property
     def arrow(self) -> pa.DataType:
@@ -54,15 +55,17 @@ class _ArrowTyped:
         return (type(self), type_text(self.arrow))
 
     def bind_processor(self, dialect: "Dialect") -> Processor | None:
-        """Return the function from Python values to Arrow scalars."""
+        """Return the function that turns a Python value into an Arrow scalar of this type."""
         return values.scalar_maker(self.arrow)
 
 
 class _Naive(sqltypes.DateTime):
-    """A datetime without zone goes to the driver as TIMESTAMP_NTZ; a datetime with a zone goes as it is."""
+    """A base class of the dialect's datetime types. A datetime without a zone goes to the driver as
+    TIMESTAMP_NTZ; a datetime with a zone goes unchanged."""
 
     def bind_processor(self, dialect: "Dialect") -> Processor | None:
-        """Return the function from datetimes to the driver's values."""
+        """Return the function that turns datetimes into the driver's values; None, for a type with a zone,
+        means that they stay as they are."""
         return None if self.timezone else _naive
 
 
@@ -89,10 +92,10 @@ class TIMESTAMP_NTZ(TIMESTAMP):  # noqa: N801 - Spark's name
 
 
 class DATE(sqltypes.Date):
-    """The dialect's form of ``sqlalchemy.Date``; of a datetime the date counts."""
+    """The dialect's class for ``sqlalchemy.Date``. A datetime as a value is cut to its date."""
 
     def bind_processor(self, dialect: "Dialect") -> Processor | None:
-        """Return the function from dates and datetimes to dates."""
+        """Return the function that turns dates and datetimes into dates."""
         return _date
 
 
@@ -101,9 +104,10 @@ def _date(value: object) -> object:
 
 
 class INTERVAL(_ArrowTyped, NativeForEmulated, sqltypes._AbstractInterval):
-    """Spark's interval type; ``fields`` are its units: ``"DAY TO SECOND"`` and the like for timedeltas,
-    ``"YEAR TO MONTH"`` and the like for numbers of months (``pyarrow.MonthDayNano``, or int in parameters).
-    Raises ProgrammingError for units that Spark doesn't have."""
+    """Spark's interval type. ``fields`` are its units. With units of days and less, such as
+    ``"DAY TO SECOND"``, values are timedeltas; with years and months, such as ``"YEAR TO MONTH"``, values are
+    numbers of months (``pyarrow.MonthDayNano``, or int in parameters). Raises ProgrammingError for units that
+    Spark doesn't have."""
 
     __visit_name__ = "INTERVAL"
     operator_classes = _ANY_OPERATOR
@@ -129,21 +133,23 @@ class INTERVAL(_ArrowTyped, NativeForEmulated, sqltypes._AbstractInterval):
 
     @property
     def python_type(self) -> type:
-        """The class of the values."""
+        """The class of the Python values: ``pyarrow.MonthDayNano`` for years and months, else
+        ``timedelta``."""
         return pa.MonthDayNano if self._arrow.first in MONTHS_OF else timedelta
 
     @classmethod
     def adapt_emulated_to_native(cls, interval: Element, **kw: Option) -> "INTERVAL":
-        """Return the type that stands for ``sqlalchemy.Interval``."""
+        """Return the type that replaces ``sqlalchemy.Interval``: INTERVAL DAY TO SECOND."""
         return cls()
 
     def bind_processor(self, dialect: "Dialect") -> Processor | None:
-        """Return the function from intervals to the driver's values; a timedelta needs none."""
+        """Return the function that turns values into Arrow scalars; None for DAY TO SECOND, whose timedeltas
+        the driver takes."""
         return None if self.fields == "DAY TO SECOND" else values.scalar_maker(self.arrow)
 
 
 class ARRAY(_ArrowTyped, sqltypes.ARRAY):  # type: ignore[type-arg]
-    """The dialect's form of ``sqlalchemy.ARRAY``; an array of arrays is ``ARRAY(ARRAY(...))`` or has
+    """The dialect's class for ``sqlalchemy.ARRAY``. An array of arrays is ``ARRAY(ARRAY(...))``, or has
     ``dimensions``."""
 
     @property
@@ -155,12 +161,12 @@ class ARRAY(_ArrowTyped, sqltypes.ARRAY):  # type: ignore[type-arg]
         return kind
 
     def result_processor(self, dialect: "Dialect", coltype: object) -> Processor | None:
-        """Return None: the driver's lists stay as they are."""
+        """Return None: the driver's lists need no conversion."""
         return None
 
 
 class MAP(_ArrowTyped, sqltypes.Indexable, sqltypes.TypeEngine):  # type: ignore[type-arg]
-    """A map, as dict; ``column[key]`` is the value of a key."""
+    """Spark's map type, whose Python values are dicts; ``column[key]`` is the value of a key."""
 
     __visit_name__ = "MAP"
     operator_classes = _ANY_OPERATOR
@@ -176,11 +182,11 @@ class MAP(_ArrowTyped, sqltypes.Indexable, sqltypes.TypeEngine):  # type: ignore
 
     @property
     def python_type(self) -> type:
-        """The class of the values."""
+        """The class of the Python values, ``dict``."""
         return dict
 
     class Comparator(sqltypes.Indexable.Comparator):  # type: ignore[type-arg]
-        """The operators of a map's column."""
+        """The operators of a map's column: ``column[key]``."""
 
         def _setup_getitem(self, index: Element) -> tuple[Element, Element, AnyType]:
             kind = self.type
@@ -191,8 +197,8 @@ class MAP(_ArrowTyped, sqltypes.Indexable, sqltypes.TypeEngine):  # type: ignore
 
 
 class STRUCT(_ArrowTyped, sqltypes.Indexable, sqltypes.TypeEngine):  # type: ignore[type-arg]
-    """A struct, as :class:`sqlfront.Row`; ``fields`` are names and types. A parameter is a mapping, or a
-    sequence of all fields' values. ``column["name"]`` is a field.
+    """Spark's struct type; ``fields`` are names and types. Values are :class:`sqlfront.Row`; a parameter is a
+    mapping, or a sequence of all fields' values. ``column["name"]`` is a field.
 
     >>> from sqlalchemy import Integer, String
     >>> STRUCT({"id": Integer, "name": String}).arrow
@@ -215,14 +221,15 @@ class STRUCT(_ArrowTyped, sqltypes.Indexable, sqltypes.TypeEngine):  # type: ign
 
     @property
     def python_type(self) -> type:
-        """The class of the values."""
+        """The class of the Python values, ``tuple``, of which :class:`sqlfront.Row` is a subclass."""
         return tuple
 
     def __repr__(self) -> str:
         return f"STRUCT({dict(self.fields)!r})"
 
     class Comparator(sqltypes.Indexable.Comparator):  # type: ignore[type-arg]
-        """The operators of a struct's column."""
+        """The operators of a struct's column: ``column["name"]``, which raises ProgrammingError for an
+        unknown field."""
 
         def _setup_getitem(self, index: Element) -> tuple[Element, Element, AnyType]:
             struct = self.type
@@ -238,8 +245,8 @@ class STRUCT(_ArrowTyped, sqltypes.Indexable, sqltypes.TypeEngine):  # type: ign
 
 
 def arrow_type(given: TypeOrClass) -> pa.DataType:
-    """The Arrow type of a type of SQLAlchemy, an instance or a class. Raises NotSupportedError for a type
-    that Spark doesn't have.
+    """Return the Arrow type for a type of SQLAlchemy, given as an instance or a class. Raises
+    NotSupportedError for a type that Spark doesn't have.
 
     >>> from sqlalchemy import Numeric
     >>> arrow_type(Numeric(10, 2)), arrow_type(ARRAY(TINYINT))
@@ -259,7 +266,8 @@ def arrow_type(given: TypeOrClass) -> pa.DataType:
 
 
 def decimal_digits(kind: Element) -> tuple[int, int]:
-    """Precision and scale of the DECIMAL that stands for the type."""
+    """Return precision and scale of the DECIMAL for a numeric type of SQLAlchemy. Without a precision they
+    are 38 and, unless the type has a scale, 18."""
     if kind.precision is None:
         scale = DEFAULT_SCALE if kind.scale is None else kind.scale
         return DEFAULT_PRECISION, scale
@@ -267,8 +275,8 @@ def decimal_digits(kind: Element) -> tuple[int, int]:
 
 
 def is_single(kind: AnyType) -> bool:
-    """Whether the type is Spark's FLOAT, of four bytes: REAL, or FLOAT with a precision of at most 24
-    bits."""
+    """Return whether a type of SQLAlchemy is Spark's FLOAT, of four bytes: REAL, or FLOAT with a precision of
+    at most 24 bits. Other floats are DOUBLE."""
     precision = getattr(kind, "precision", None)
     return isinstance(kind, sqltypes.REAL) or (
         type(kind).__name__ in ("FLOAT", "Float") and precision is not None and precision <= _SINGLE_BITS
@@ -297,7 +305,7 @@ _ARROW: Final[tuple[tuple[Any, Callable[[Any], pa.DataType]], ...]] = (
 
 
 def column_type(kind: pa.DataType) -> AnyType:
-    """The type of SQLAlchemy for a logical Arrow type, as reflection gives it.
+    """Return the type of SQLAlchemy for a logical Arrow type, as reflection shows it.
 
     >>> column_type(pa.decimal128(12, 2)), column_type(pa.list_(pa.int32()))
     (DECIMAL(precision=12, scale=2), ARRAY(INTEGER()))

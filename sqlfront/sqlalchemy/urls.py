@@ -1,9 +1,10 @@
 """URLs of engines as arguments of :func:`sqlfront.connect`.
 
-``sqlfront://`` opens a session of this process, ``sqlfront:///folder`` one with that folder as its warehouse
-(``sqlfront:////folder``: from the root, as in SQLite's URLs), ``sqlfront+cluster://:secret@host:port`` one
-of a running cluster, ``sqlfront+cluster:///path`` one of the cluster of a socket. Options follow a question
-mark, with the names and values of :mod:`sqlfront.configuration.options`; ``spark`` says how to start a Spark
+``sqlfront://`` opens a session in this process. ``sqlfront:///folder`` does so with the folder as the
+session's warehouse (``sqlfront:////folder``: from the root, as in SQLite's URLs).
+``sqlfront+cluster://:secret@host:port`` opens a session of the cluster at this address,
+``sqlfront+cluster:///path`` of the cluster at this Unix socket. Options follow a question mark, with the
+names and values of :mod:`sqlfront.configuration.options`; besides, ``spark`` says how to start a Spark
 session beside the session, and ``session`` gives the session a name, by which engines share it.
 """
 
@@ -26,8 +27,8 @@ _KNOWN: Final = (*(option.name for option in OPTIONS if option.in_url), _SESSION
 
 
 class EngineUrl(msgspec.Struct, frozen=True):
-    """The parts of an engine's URL: the keywords of :func:`sqlfront.connect`, and the name of the session,
-    None if the engine has one of its own."""
+    """The parts of an engine's URL: the keywords of :func:`sqlfront.connect`, and the name of the session;
+    None if the engine shares its session with no other engine."""
 
     keywords: dict[str, OptionValue]
     session: str | None = None
@@ -37,8 +38,9 @@ class EngineUrl(msgspec.Struct, frozen=True):
 
 
 def engine_url(url: URL, *, cluster: bool) -> EngineUrl:
-    """The parts of a URL. Raises ProgrammingError for an unknown option, for a value that isn't one of its
-    option, and for a place that doesn't fit; no message shows a secret.
+    """Return the parts of an engine's URL. ``cluster``: whether the URL names a running cluster. Raises
+    ProgrammingError for an unknown option, for a value that the option doesn't allow, and for an address or
+    folder that the kind of URL can't have; no message shows a secret.
 
     >>> from sqlalchemy.engine import make_url
     >>> engine_url(make_url("sqlfront://?members=3"), cluster=False).keywords
@@ -63,8 +65,8 @@ def _cluster(url: URL) -> dict[str, OptionValue]:
 
 
 def _place(url: URL) -> str:
-    """Host and port, or the path of a socket, which is absolute as in ``sqlfront+cluster:///path`` of
-    :func:`sqlfront.connect`."""
+    """Return the cluster's address as :func:`sqlfront.connect` takes it behind ``sqlfront://``: host and
+    port, or the absolute path of a Unix socket. Raises ProgrammingError for a URL with both host and path."""
     if url.database and url.host:
         raise ProgrammingError(
             f"a cluster has no databases ({url.database}); write sqlfront+cluster://:secret@host:port, or"

@@ -24,7 +24,8 @@ from sqlfront_values.types import (
 
 
 def scalar_maker(kind: pa.DataType) -> Processor:
-    """A function from a Python value to the Arrow scalar of the type; None stays None."""
+    """Return a function that turns a Python value into an Arrow scalar of type ``kind``; it returns None for
+    None, and raises DataError for a value of another type."""
 
     def scalar(value: object) -> object:
         return None if value is None else arrow_scalar(value, kind)
@@ -33,7 +34,7 @@ def scalar_maker(kind: pa.DataType) -> Processor:
 
 
 def arrow_scalar(value: object, kind: pa.DataType) -> pa.Scalar:
-    """The value as an Arrow scalar. Raises DataError for a value that isn't one of the type.
+    """Return the value as an Arrow scalar of type ``kind``. Raises DataError for a value of another type.
 
     >>> arrow_scalar((1, None), pa.struct([("a", pa.int32()), ("b", pa.string())])).as_py()
     {'a': 1, 'b': None}
@@ -51,8 +52,9 @@ def _scalar(value: Value, kind: pa.DataType) -> pa.Scalar:
 
 
 def plain(value: Value, kind: pa.DataType) -> Value:
-    """The value in the form in which Arrow reads values of the type: structs as dictionaries, maps as lists
-    of pairs, months as numbers. Raises TypeError or ValueError for a value that Arrow would change."""
+    """Return the value in the form from which Arrow makes values of type ``kind``: structs as dictionaries,
+    maps as lists of pairs, months as numbers. Raises TypeError or ValueError for a value of another type,
+    also for a value that Arrow would silently change."""
     if value is None:
         return None
     if pa.types.is_struct(kind):

@@ -1,4 +1,4 @@
-"""Cached tables: a copy in memory in front of a table or view (CACHE TABLE)."""
+"""Cached tables: a table or view with a copy in memory, which CACHE TABLE has made."""
 
 import msgspec
 import pyarrow as pa
@@ -10,16 +10,16 @@ from sqlfront_values.errors import Error, ProgrammingError
 
 
 class CachedTable(msgspec.Struct, frozen=True):
-    """A table or view with a copy in memory that answers queries. ``origin`` is the catalog's entry before
-    CACHE TABLE. Inserts go to the origin first, then to the ``copy``, so that the copy never has rows that
-    the origin lacks."""
+    """A table or view with a copy in memory, which queries read. ``origin`` is the catalog's entry of the
+    table or view without the copy. Inserts go to the origin first, then to the ``copy``, so that the copy
+    never has rows that the origin lacks."""
 
     origin: Entry
     copy: KeyedTable
 
     @property
     def schema(self) -> pa.Schema:
-        """The origin's columns."""
+        """The columns of the copy, which are those of the origin."""
         return self.copy.schema
 
     @property
@@ -29,7 +29,7 @@ class CachedTable(msgspec.Struct, frozen=True):
 
     @property
     def partitioning(self) -> Partitioning | None:
-        """The partitioning by the CLUSTERED BY of CACHE TABLE."""
+        """The partitioning of the copy, by the CLUSTERED BY of CACHE TABLE; None without one."""
         return self.copy.partitioning
 
     def snapshot(self) -> Snapshot:
@@ -37,7 +37,7 @@ class CachedTable(msgspec.Struct, frozen=True):
         return self.copy.snapshot()
 
     def drop(self) -> None:
-        """Free the copy and drop the origin."""
+        """Free the copy's memory; if the origin is a table, drop it, too."""
         self.copy.drop()
         if isinstance(self.origin, TableEntry):
             self.origin.table.drop()
@@ -45,9 +45,9 @@ class CachedTable(msgspec.Struct, frozen=True):
     def begin_insert(
         self, *, overwrite: bool = False, time_zone: str = "UTC", token: str | None = None
     ) -> "CachedWrite":
-        """Begin an insert into the origin and the copy; ``overwrite``, ``time_zone`` and ``token`` as of
-        :meth:`~sqlfront_connectors.base.InsertTarget.begin_insert`. Raises ProgrammingError if the origin
-        takes no rows."""
+        """Begin an insert into the origin and the copy, and return the write. For ``overwrite``,
+        ``time_zone`` and ``token`` see :meth:`~sqlfront_connectors.base.InsertTarget.begin_insert`. Raises
+        ProgrammingError if the origin is a view, or a table that takes no rows."""
         return CachedWrite(
             writable(self.origin).begin_insert(overwrite=overwrite, time_zone=time_zone, token=token),
             self.copy.begin_insert(overwrite=overwrite, time_zone=time_zone),
@@ -55,8 +55,8 @@ class CachedTable(msgspec.Struct, frozen=True):
 
 
 class CopyBehind(Exception):
-    """An insert's rows are in the origin, but not in the copy, because of ``error``. Raised for callers that
-    can drop the copy; never reaches a user."""
+    """The exception after an insert whose ``rows`` rows were written to the origin but, because of ``error``,
+    not to the copy. The caller can then drop the copy; no user sees the exception."""
 
     def __init__(self, rows: int, error: Error) -> None:
         super().__init__(rows, error)
@@ -64,7 +64,7 @@ class CopyBehind(Exception):
 
 
 class CachedWrite:
-    """A write into a table and its copy."""
+    """An insert into a table and its copy. The rows are visible after :meth:`commit`."""
 
     def __init__(self, origin: TableWrite, copy: TableWrite) -> None:
         self._origin = origin
@@ -97,8 +97,8 @@ class CachedWrite:
 
 
 def writable(entry: Entry) -> WritableTable:
-    """The entry's table if rows can be inserted into the table. Raises ProgrammingError with the reason if
-    not."""
+    """Return the entry's table, if rows can be inserted into it. Raises ProgrammingError for a view, and for
+    a table that takes no rows."""
     if not isinstance(entry, TableEntry):
         raise ProgrammingError(
             f"`{entry.name}` is a view; INSERT needs a table",

@@ -37,14 +37,14 @@ if TYPE_CHECKING:
 
 
 class Context(msgspec.Struct, frozen=True, eq=False, weakref=True):
-    """The state of a session that statements work on.
+    """The state of a session on which statements work.
 
-    ``cluster``: the session's members, None = this process alone. ``files``: the files that statements may
-    open. ``home``: the directory for tables without LOCATION. ``bases``: the basis of each temporary copy of
-    a view, by the copy, if other sessions can change the view's tables. ``spark``: the Spark session
-    beside this session. ``observer``: the observer of the statements, None = none. ``jobs``: the durable jobs
-    of the session's store, None = the session has none. The engine ends when nobody holds the context any
-    more.
+    ``cluster``: the session's members, None = this process alone. ``files``: the rule that says which files
+    statements may open. ``home``: the directory for tables without LOCATION. ``bases``: for each copy of a
+    view, the state from which it was made (:class:`CopyBasis`), if other sessions can change the view's
+    tables. ``spark``: the Spark session beside this session, None = none. ``observer``: the observer of the
+    statements, None = none. ``jobs``: the durable jobs of the session's job store, None = no store. The
+    engine ends when the context is garbage collected.
     """
 
     config: Config
@@ -62,12 +62,12 @@ class Context(msgspec.Struct, frozen=True, eq=False, weakref=True):
 
     @property
     def settings(self) -> Settings:
-        """The settings for evaluation, as SET left them."""
+        """The settings with which expressions are evaluated, such as the time zone, as SET left them."""
         return self.options.settings
 
     @property
     def bind_settings(self) -> BindSettings:
-        """The settings for binding, as SET left them."""
+        """The settings that the binder needs, as SET left them."""
         return BindSettings(self.options.settings.time_zone)
 
     @property
@@ -78,37 +78,38 @@ class Context(msgspec.Struct, frozen=True, eq=False, weakref=True):
 
     @property
     def memory(self) -> int:
-        """The memory limit of all members together, in bytes."""
+        """The memory limit in bytes of all members together, lite members excluded; without members, that of
+        this process."""
         members = () if self.cluster is None else self.cluster.member_list.members
         # Members in this process report no memory: they share the process's limit.
         return sum(member.memory for member in members if not member.lite) or self.engine.memory.limit
 
     @property
     def target(self) -> PlanTarget:
-        """Capabilities of the cluster that a plan targets."""
+        """The capabilities of the session's cluster for which the planner makes plans."""
         return PlanTarget(
             self.engine.workers, self.cluster is not None, self.config.collect_rows, self.options.most_keys
         )
 
     @property
     def plan_key(self) -> object:
-        """The values that a plan depends on besides the text, the arguments and the text's relations: the
-        settings and, in a cluster, the version of the partitions' owners."""
+        """The values on which a plan depends besides the text, the arguments and the relations in the text:
+        the settings and, in a cluster, the version of the partitions' owners. A cached plan is valid only for
+        an equal key."""
         if self.cluster is None:
             return self.options.key
         return self.options.key, self.cluster.member_list.dealt
 
     def is_settled(self, key: object) -> bool:
-        """Whether no setting has changed since the plan key ``key`` was taken, and no change is in
-        progress."""
+        """Return whether the settings are still those of the plan key ``key``, and no SET is at work."""
         settings = self.options.key
         taken = key[0] if self.cluster is not None and isinstance(key, tuple) else key
         return settings is not None and taken is settings
 
     def home_path(self) -> str:
-        """The directory for tables without LOCATION; made at its first use. Raises ProgrammingError for a
-        session of a running cluster without a warehouse, since the cluster's sessions then share no
-        directory."""
+        """Return the directory for tables without LOCATION, which the first call creates. Raises
+        ProgrammingError for a session of a running cluster without a warehouse, because the members can't
+        read this process's temporary directory."""
         if self.config.warehouse is None and self.config.cluster is not None:
             raise ProgrammingError(
                 "a table of a cluster needs a LOCATION, unless the session has a warehouse "
@@ -122,13 +123,14 @@ class Context(msgspec.Struct, frozen=True, eq=False, weakref=True):
         return self.engine.begin_query(self.config.query_memory_limit, text)
 
     def limit(self, request: "StatementRequest") -> float | None:
-        """The seconds that the statement of ``request`` may take: the request's timeout, or the session's;
-        None = no limit."""
+        """Return the number of seconds that the statement of ``request`` may take: the request's timeout,
+        else the session's; None = no limit."""
         return self.options.timeout if request.timeout is None else request.timeout
 
     def limited(self, text: str, timeout: float | None, query: QueryRun | None) -> QueryRun | None:
-        """The run of a statement with the statement's timeout set. Begins a run if there is a timeout but no
-        ``query``; None if there is neither."""
+        """Return the run of a statement, with the statement's timeout set. ``timeout`` in seconds; None = the
+        session's timeout. ``query``: the run, None = begin one if there is a timeout. Without timeout and
+        ``query``, return None."""
         seconds = self.options.timeout if timeout is None else timeout
         if seconds is not None:
             query = query or self.begin(text)
@@ -136,15 +138,16 @@ class Context(msgspec.Struct, frozen=True, eq=False, weakref=True):
         return query
 
     def watched(self, query: QueryRun | None) -> AbstractContextManager[None]:
-        """A context for work on the current thread, such as planning, that ends the work with the error of
-        the ``query`` once the query is cancelled or its timeout is over."""
+        """Return a context for work on the current thread, such as planning. Once ``query`` is cancelled or
+        its timeout is over, the work in the context ends with the error of the query. None: nothing ends the
+        work."""
         return nullcontext() if query is None else _Watched(query, self.engine.clock.now)
 
 
 class CopyBasis(msgspec.Struct, frozen=True):
-    """The state from which the rows of a copy of the relation ``name`` were read: ``sources`` are the tables,
-    each with the version that was read; ``catalog`` is the version of the catalog in which the names meant
-    these tables. ``lookups``: what each name in a copied view's query meant."""
+    """The state from which a copy of the table or view ``name`` was made. ``sources``: the tables that were
+    read, each with the version that was read. ``catalog``: the version of the catalog at that time.
+    ``lookups``: the relation that each name in the copied view's query stood for."""
 
     name: str
     catalog: int
@@ -153,12 +156,12 @@ class CopyBasis(msgspec.Struct, frozen=True):
 
     @property
     def is_current(self) -> bool:
-        """Whether the tables still have the versions of ``sources``."""
+        """Whether each table of ``sources`` still has the version that was read."""
         return all(table.snapshot().version == version for table, version in self.sources)
 
 
 class _Watched(room.watched):
-    """The context manager of :meth:`Context.watched`; ``now``: the engine's clock."""
+    """The context manager of :meth:`Context.watched`. ``now`` returns the time of the engine's clock."""
 
     __slots__ = ("_now", "_query")
 

@@ -24,11 +24,11 @@ class Home:
 
     @property
     def made(self) -> str | None:
-        """The directory; None if none is configured, and none was needed yet."""
+        """The directory; None if no warehouse is configured and no temporary directory was needed yet."""
         return self._warehouse if self._warehouse is not None else self._temporary
 
     def path(self) -> str:
-        """The directory, made at its first use."""
+        """Return the directory, which the first call creates."""
         if self._warehouse is not None:
             os.makedirs(self._warehouse, exist_ok=True)
             return self._warehouse
@@ -38,14 +38,15 @@ class Home:
             return self._temporary
 
     def remove(self) -> None:
-        """Remove the temporary directory, if one was made."""
+        """Remove the temporary directory, if there is one; a warehouse stays."""
         if self._temporary is not None:
             shutil.rmtree(self._temporary, ignore_errors=True)
 
 
 def files_of(config: Config, home: Home) -> FileAccess:
-    """The files that a session's statements open: the files that ``config.file_access`` allows (None = all
-    files) and, for a session without a ``cluster``, the files in ``home``."""
+    """Return the rule that says which files a session's statements may open: the files that
+    ``config.file_access`` allows (None = all files) and, for a session without a ``cluster``, the files in
+    ``home``."""
     if config.file_access is None:
         return EVERYWHERE
     said = FileAccess.of(config.file_access)

@@ -1,4 +1,4 @@
-"""Settings of a session that SET changes, by Spark's keys and sqlfront's own."""
+"""The settings of a session that SET changes, with keys of Spark and of sqlfront."""
 
 import math
 import threading
@@ -15,8 +15,8 @@ from sqlfront_values.settings import Settings
 
 
 class _Option(msgspec.Struct, frozen=True):
-    """A key that SET knows: its default, the function that checks and normalises a value, and the key's
-    meaning for the docs."""
+    """A setting that SET knows: its default, the function that checks and normalises a value, and the
+    setting's meaning as the docs tell it."""
 
     default: str
     normalise: Callable[[str], str]
@@ -72,12 +72,13 @@ _OPTIONS: Final[dict[str, _Option]] = {
 
 
 def described() -> list[tuple[str, str, str]]:
-    """The keys that SET knows, each with its default and its meaning, sorted."""
+    """Return the key, default and meaning of each setting that SET knows, sorted by key."""
     return sorted((key, option.default, option.meaning) for key, option in _OPTIONS.items())
 
 
 class Options:
-    """The settings of one session, or of a durable job's target; safe to use from several threads."""
+    """The settings of one session, or those under which a durable job writes its rows into a table; safe to
+    use from several threads."""
 
     def __init__(self, config: Config) -> None:
         self._lock = threading.Lock()
@@ -102,18 +103,20 @@ class Options:
 
     @property
     def lane(self) -> str:
-        """The lanes that queries may take: ``light`` = only sqlfront, ``spark`` = only Spark, ``auto`` = the
-        faster of both."""
+        """The setting of the lanes that queries may take: ``light`` = only sqlfront's, ``spark`` = only
+        Spark's, ``auto`` = sqlfront's if it covers the query and has the memory for it, else Spark's."""
         return self._values[_LANE]
 
     @property
     def autocache(self) -> int:
-        """The number of readings from which on relations of Spark's are copied; 0 = never."""
+        """The number of times that queries must read a relation of Spark's before sqlfront copies it; 0 =
+        never."""
         return int(self._values[_AUTOCACHE])
 
     @property
     def most_keys(self) -> int:
-        """The maximum number of keys to look up in a table; 0 = no scan is pruned."""
+        """The greatest number of keys that a scan looks up in a table instead of reading all rows; 0 = scans
+        always read all rows."""
         return int(self._values[_PRUNING_LIMIT]) if self._values[_PRUNING] == "true" else 0
 
     def items(self) -> list[tuple[str, str]]:
@@ -122,11 +125,12 @@ class Options:
             return sorted(self._values.items())
 
     def of_spark(self) -> dict[str, str]:
-        """The settings with keys of Spark (``spark.*``)."""
+        """Return the settings whose keys are Spark's (``spark.*``), with their values."""
         return {key: value for key, value in self.items() if key.startswith("spark.")}
 
     def get(self, key: str) -> str:
-        """The value of a key. Raises NotSupportedError for an unknown key."""
+        """Return the value of a key; the key's case doesn't matter. Raises NotSupportedError for an unknown
+        key."""
         return self._values[self._known(key)]
 
     def set(self, key: str, value: str) -> str:
@@ -146,7 +150,7 @@ class Options:
         return normal
 
     def reset(self, key: str) -> None:
-        """Give a key its default. Raises NotSupportedError for an unknown key."""
+        """Set a key to its default value. Raises NotSupportedError for an unknown key."""
         known = self._known(key)
         self.set(known, _OPTIONS[known].default)
 

@@ -13,9 +13,10 @@ if TYPE_CHECKING:
 
 
 class ChangePlan(msgspec.Struct, frozen=True, eq=False):
-    """A cached plan of a DELETE or UPDATE of ``table``, which has the ``name``. ``rows`` is the row plan
-    that gives the affected rows as :meth:`~sqlfront_connectors.memory.keyed_table.KeyedTable.change_rows`
-    takes them. ``updates``: True for UPDATE, False for DELETE."""
+    """A cached plan of a DELETE or UPDATE of ``table``, which the catalog calls ``name``. ``rows`` is the row
+    plan that produces the affected rows in the form that
+    :meth:`~sqlfront_connectors.memory.keyed_table.KeyedTable.change_rows` takes. ``updates``: True for
+    UPDATE, False for DELETE."""
 
     table: "KeyedTable"
     name: str
@@ -24,12 +25,12 @@ class ChangePlan(msgspec.Struct, frozen=True, eq=False):
 
     @property
     def lane(self) -> Lane:
-        """The lane of the query for the affected rows."""
+        """The lane that finds the affected rows."""
         return self.rows.lane
 
     @property
     def reason(self) -> str:
-        """The reason for the lane."""
+        """The reason for the lane, in words that EXPLAIN shows."""
         return self.rows.reason
 
 

@@ -1,4 +1,4 @@
-"""The Spark session beside a session, as commands and lanes know it."""
+"""The interface through which commands and lanes use the Spark session beside a session."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
@@ -19,102 +19,107 @@ if TYPE_CHECKING:
 
 
 class CopyCost(msgspec.Struct, frozen=True):
-    """The cost of a copy of a relation of Spark's: ``size``: Spark's estimate in bytes. ``follows``: whether
-    the relation gives the same rows until a change that is noticed, in Spark's plan or in files."""
+    """The cost of a copy of a relation of Spark's. ``size``: Spark's estimate in bytes. ``follows``: whether
+    sqlfront notices when the relation's rows change, by a change through Spark or of files."""
 
     size: int
     follows: bool
 
 
 class SparkBeside(Elsewhere, Protocol):
-    """The Spark session beside a session, as commands and lanes know it;
-    :class:`~sqlfront.spark.lane.SparkLane` implements the interface."""
+    """The interface through which commands and lanes use the Spark session beside a session;
+    :class:`~sqlfront.spark.lane.SparkLane` implements it."""
 
     @property
     def link(self) -> "SparkLink":
-        """The link to the Spark session. Raises :class:`~sqlfront.spark.lane.NotStarted` if the Spark
-        session isn't started."""
+        """The link to the Spark session, through which calls to Spark go. Raises
+        :class:`~sqlfront.spark.lane.NotStarted` if the Spark session isn't started."""
 
     @property
     def epoch(self) -> object:
-        """The last change in Spark that was taken over: another object after each change; None before Spark
-        is started."""
+        """An object that stands for the state of Spark's names and settings: another object after each change
+        that was noticed; None before Spark is started."""
 
     def whole_name(self, parts: tuple[str, ...]) -> tuple[str, ...] | None:
-        """See :meth:`~sqlfront_planner.catalog.Elsewhere.whole_name`."""
+        """Return the name with catalog and database, in parts, of the relation of Spark's that a dotted name
+        stands for; None if Spark has no such relation."""
 
     def copied(self, parts: tuple[str, ...]) -> "CopyCost":
-        """The cost of a copy of Spark's relation with the dotted name. Raises Spark's errors, and
+        """Return the cost of a copy of Spark's relation with the dotted name. Raises Spark's errors, and
         NotSupportedError for a relation of unknown size or with columns that sqlfront can't read."""
 
     @property
     def is_settled(self) -> bool:
-        """Whether plans that were made here are still valid: Spark's names and settings have not changed
+        """Whether plans that sqlfront made are still valid: Spark's names and settings have not changed
         since, and no setting sends all queries to Spark."""
 
     def check_size(self, size: float) -> None:
         """Raise NotSupportedError if a job's tables, of about ``size`` bytes, are larger than the members'
-        memory, and queries may go to Spark."""
+        memory, so that Spark should run the query. No error if a setting keeps all queries from Spark."""
 
     def way(self, request: "StatementRequest", replan: "Replan | None") -> "Way | None":
-        """The way of a statement that Spark has to run, whatever relations the statement reads; None for
-        other statements."""
+        """Return the way of a statement that Spark has to run, whatever relations it reads, or that
+        ``replan`` sends to Spark (None: no way was tried); None for other statements."""
 
     def way_after(self, error: Error, request: "StatementRequest", replan: "Replan | None") -> "Way":
-        """The way by Spark of a statement that can't be planned here because of ``error``, after ``replan``
-        (None: no way was tried). Raises the error if the statement isn't for Spark."""
+        """Return the way by Spark of a statement that sqlfront can't plan because of ``error``, after
+        ``replan`` (None: no way was tried). Raises the error if the statement isn't for Spark."""
 
     def replan_after(self, error: Error, request: "StatementRequest") -> "Replan":
-        """The outcome of a statement that failed here with ``error`` but that Spark may run. Raises the error
-        if the statement isn't for Spark."""
+        """Return the Replan of a statement that failed in sqlfront with ``error`` but that Spark may run.
+        Raises the error if the statement isn't for Spark."""
 
     def reason_for_whole(self, error: Error, reason: str) -> str:
-        """The reason why Spark should run all of a query whose mixed way ended with ``error``; ``reason`` is
-        the reason why the query isn't run here. Raises the error if Spark should not run the query."""
+        """Return the reason why Spark should run all of a query whose mixed way ended with ``error``;
+        ``reason`` is the reason why sqlfront alone doesn't run the query. Raises the error if Spark should
+        not run the query."""
 
     def start(self, request: "StatementRequest", why: str) -> None:
-        """Start Spark, unless it is started, and wait until it is ready. ``why``: the need of Spark, for the
-        message of an error. Raises OperationalError if Spark can't be started, or if the statement's timeout
-        passes or the statement is cancelled first."""
+        """Start Spark, unless it is started, and wait until it is ready. ``why``: what Spark is needed for,
+        which an error names. Raises OperationalError if Spark can't be started, or if the statement is
+        cancelled or exceeds its timeout first."""
 
     def run(self, request: "StatementRequest", reason: str) -> "Result":
         """Run a statement by Spark, which is started if needed, and return Spark's result. ``reason``: the
-        reason for the Spark lane."""
+        reason for the Spark lane, which the result shows."""
 
     def read(self, request: "StatementRequest", query: "Query") -> "LogicalPlan":
-        """The logical plan of a query, for a statement that only sqlfront can run. Rows of Spark's relations
-        are fetched into the plan."""
+        """Return the logical plan of a query whose result a statement of sqlfront's needs, as INSERT does;
+        rows of Spark's relations are fetched into the plan."""
 
     def drop_view(self, name: str) -> bool:
-        """Drop a temporary view of Spark's, and its copy here. Return True if Spark had the view, False if
-        Spark has no such view."""
+        """Drop the temporary view of Spark's with this name, and this session's copy of it. Return whether
+        Spark had the view."""
 
     def origin(self, entry: Entry | None) -> "SparkTable | None":
-        """The relation of Spark's that a cached table copies; None for other entries."""
+        """Return the table of Spark's that the entry, a cached table, copies; None for other entries."""
 
     def has(self, entry: Entry) -> bool:
-        """Whether the entry is a copy of a table or view of Spark's."""
+        """Return whether the entry is a copy of a named table or view of Spark's."""
 
     def tables(
         self, request: "StatementRequest", database: str | None, kind: str = "TABLES"
     ) -> list[tuple[str, str, bool]]:
-        """List Spark's tables and views, or with ``kind`` VIEWS its views, in ``database`` (None = Spark's
-        current database): the database, the name, and whether the relation is temporary. Spark is started if
+        """Return Spark's tables and views in ``database`` (None = Spark's current database), or with ``kind``
+        VIEWS only its views: each as database, name, and whether it is temporary. Spark is started if
         needed."""
 
     def entry(self, parts: tuple[str, ...]) -> TableEntry:
-        """Return Spark's relation of a dotted name, as an entry whose rows can be read from here."""
+        """Return Spark's relation of a dotted name, as an entry whose rows sqlfront can read. Raises
+        TABLE_OR_VIEW_NOT_FOUND if Spark has no such relation."""
 
     def query(self, name: str, text: str) -> TableEntry:
-        """An entry, for a cached table ``name``, with the rows of the query ``text`` that Spark runs."""
+        """Return a catalog entry called ``name`` whose rows are those of the query ``text``, which Spark
+        runs. CACHE TABLE copies it."""
 
     def check_view(self, plan: "LogicalPlan") -> None:
-        """Raise FoundElsewhere if the plan of a view reads a copy of a table or view of Spark's."""
+        """Raise FoundElsewhere if the plan of a new view reads a copy of a table or view of Spark's, so that
+        Spark creates the view."""
 
     def columns_of(self, text: str) -> Sequence[str] | None:
-        """The column names of a query that only Spark can run, for a view of this session; None if Spark
-        should have the view."""
+        """Return the column names of a query that only Spark can run, if a view of the query has to be a view
+        of this session; None if Spark can have the view."""
 
     def set_option(self, key: str, value: str) -> None:
-        """Set the setting ``key`` of this session in Spark, too, if the key is one of Spark's
+        """Set a setting of this session in Spark, too, if Spark is started and the key is one of Spark's
         (``spark.*``)."""

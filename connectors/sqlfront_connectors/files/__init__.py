@@ -5,12 +5,12 @@ directories and Parquet row groups that the filters rule out are not read. A ver
 files; inserts add files and publish the next version at once.
 
 Reading order: ``locations`` (the files of a location, and partition columns from directory names); the
-formats, a room each: ``parquet`` and ``orc`` (served by ``schemas`` and ``varints``), ``csv``, ``json`` and
-``text`` (served by ``contents``, ``compression`` and ``text_casts``), and the options of the formats that
-have no settings (``format_options``); ``readers`` and ``scan`` (the source), ``version``; ``writers`` (the
-hidden folders of parts, and locks), ``commits`` (atomic appearance of an insert's files) and ``replacement``
-(of a whole folder, by ``exchange``); ``file_write`` (from rows to parts), ``table``, ``directory`` (INSERT
-OVERWRITE DIRECTORY) and ``connector``.
+formats: ``parquet`` and ``orc`` (both use ``schemas`` and ``varints``), ``csv``, ``json`` and ``text`` (these
+use ``contents``, ``compression`` and ``text_casts``), and ``format_options`` (the options of the formats that
+have no module ``settings``); ``readers`` and ``scan`` (the source), ``version``; ``writers`` (the hidden
+folders of unfinished files, and locks), ``commits`` (all files of an insert appear at once) and
+``replacement`` (of a whole folder, by ``exchange``); ``file_write`` (from rows to files), ``table``,
+``directory`` (INSERT OVERWRITE DIRECTORY) and ``connector``.
 """
 
 from sqlfront_connectors.files.connector import FileConnector

@@ -1,13 +1,14 @@
-"""The atomic appearance of an insert's files, even if processes die meanwhile.
+"""The commit of an insert's files: all files appear at once, even if processes die meanwhile.
 
-A writer keeps its parts in a hidden folder below the table's folder, see
-:mod:`~sqlfront_connectors.files.writers`. To commit, the writer takes the lock of the table's folder, records
-the parts to move into place and the files to remove (``commit``, renamed into being: that is the moment of
-the commit), moves and removes the files, and removes the hidden folder. An insert of a single file that
-replaces nothing needs no such note: the rename of the file is the commit.
+A writer keeps its parts (the files that it writes) in a hidden folder below the table's folder, see
+:mod:`~sqlfront_connectors.files.writers`. To commit, the writer takes the lock of the table's folder and
+writes a note, the file ``commit`` in its hidden folder: the note lists the parts to move into the table's
+folder and the files to remove. The rename that gives the note its name is the moment of the commit. Then the
+writer moves and removes the files, and removes the hidden folder. An insert of a single file that replaces
+nothing needs no note: the rename of the file is the commit.
 
-* Readers list under the folder's lock, shared. If a writer died after its note, readers see the result that
-  the note describes; if the writer died before its note, readers see nothing of the insert.
+* Readers list the table's folder under a shared lock. If a writer died after it wrote its note, readers see
+  the result that the note describes; if the writer died earlier, readers see nothing of the insert.
 * The next writer completes or removes the remains of dead writers.
 * Files that a reader of this process still has open are removed when the reader has ended; until then the
   note stays, so that no other process reads the files.
@@ -47,16 +48,18 @@ logger = logging.getLogger(__name__)
 
 
 class Note(msgspec.Struct, frozen=True):
-    """The moves and removals of a commit. ``adds``: names of parts in the writer's folder, each with the path
-    below the table's folder that the part gets. ``removes``: paths below the table's folder."""
+    """A note, the record of a commit: the files to move and to remove. ``adds``: pairs of a part's name in
+    the writer's hidden folder and the path below the table's folder that the part gets. ``removes``: paths
+    below the table's folder."""
 
     adds: tuple[tuple[str, str], ...] = ()
     removes: tuple[str, ...] = ()
 
 
 class Pending(msgspec.Struct, frozen=True):
-    """Moves and removals of commits that are not carried out yet, by absolute paths. ``removed``: files that
-    no longer count; ``moved``: from the future path of a file to the part that has the file's rows."""
+    """The moves and removals that earlier commits have decided and not yet carried out; all paths are
+    absolute. ``removed``: files that readers must ignore. ``moved``: for the future path of a file, the
+    present path of the part that has the file's rows."""
 
     removed: frozenset[str] = frozenset()
     moved: dict[str, str] = {}
@@ -64,9 +67,10 @@ class Pending(msgspec.Struct, frozen=True):
 
 @contextmanager
 def settled(folder: str, access: FileAccess) -> Iterator[Pending]:
-    """Return a context manager that locks the folder for a listing: no writer changes it within the block.
-    Its value is what commits have left to move and remove. Raises OSError if the folder can't be opened,
-    OperationalError if another process keeps the lock."""
+    """Return a context manager that holds a shared lock on the folder, so that no writer changes the folder
+    within the block. The context manager's value is the moves and removals of earlier commits that are still
+    to be carried out. Raises OSError if the folder can't be opened, OperationalError if another process keeps
+    the lock."""
     with locked(folder, access, shared=True) as descriptor:
         yield _pending(descriptor, folder)
 
@@ -98,11 +102,12 @@ class _WriteState(Enum):
 
 
 class FolderWrite:
-    """A set of files on their way into a folder, which is made if it doesn't exist.
+    """A write of several files into a folder, all of which appear at once. The folder is made if it doesn't
+    exist.
 
-    Parts are written first (:meth:`part`); all appear at once (:meth:`commit`, in a block of :meth:`alone`).
-    :meth:`abort` removes all uncommitted parts. The methods raise OSError of the system; OperationalError if
-    another process keeps the folder's lock.
+    First write each file (a part) at the path that :meth:`part` returns, then call :meth:`commit` in a block
+    of :meth:`alone`, or :meth:`abort` to remove all parts. The methods raise OSError of the system;
+    OperationalError if another process keeps the folder's lock.
     """
 
     def __init__(self, folder: str, access: FileAccess) -> None:
@@ -120,8 +125,8 @@ class FolderWrite:
             self._writer = WriterFolder(table)
 
     def part(self, path: str) -> str:
-        """Begin a part that will appear at ``path`` below the folder, and return the path at which to write
-        the part's file now, an empty file in the writer's own folder."""
+        """Begin a part, a file that will appear at ``path`` below the folder. Return the path at which to
+        write the file now; an empty file exists there, in the writer's hidden folder."""
         check_name(path)
         name = f"{len(self._parts)}-{os.path.basename(path)}"
         os.close(os.open(name, NEW, MODE, dir_fd=self._writer.descriptor))
@@ -136,18 +141,19 @@ class FolderWrite:
 
     @contextmanager
     def alone(self) -> Iterator[Pending]:
-        """Return a context manager within which no other process reads or writes the folder's names. At its
-        begin, the remains of dead writers are completed or removed; its value is the moves and removals of
-        living writers that are still to come."""
+        """Return a context manager that holds an exclusive lock on the folder: within the block no other
+        process lists, adds or removes files. At the beginning of the block, commits of dead writers are
+        completed and their other remains removed. The context manager's value is the moves and removals that
+        living writers have still to carry out."""
         with locked(self.folder, self._access) as table:
             complete_dead(table, self._writer.name)
             yield _pending(table, self.folder)
 
     def commit(self, removes: Sequence[str] = ()) -> None:
-        """Let all parts appear at once. From the same moment the files at the paths ``removes`` (in the
-        folder) no longer count; :meth:`remove_when_unread` removes these files. Only in a block of
-        :meth:`alone`. Raises OSError, without any change of rows, if a part is missing or a file is behind a
-        link."""
+        """Let all parts appear at once. From the same moment readers ignore the files at the paths
+        ``removes`` (in the folder); call :meth:`remove_when_unread` to remove these files. To be called only
+        in a block of :meth:`alone`. Raises OSError, without any change of rows, if a part is missing or a
+        file is behind a link."""
         note = Note(tuple(self._parts), tuple(os.path.relpath(path, self.folder) for path in removes))
         with self._access.folder(self.folder) as table:
             for part, _ in note.adds:
@@ -209,7 +215,7 @@ class FolderWrite:
             self._end()
 
     def _end(self) -> None:
-        """Remove the writer's own folder."""
+        """Remove the writer's hidden folder with its contents, and close it; do nothing the second time."""
         if self._state is _WriteState.ENDED:
             return
         with suppress(OSError, Error), self._access.folder(self.folder) as table:
@@ -217,14 +223,15 @@ class FolderWrite:
         self._close()
 
     def _close(self) -> None:
-        """Release the descriptors; the next writer handles the remains."""
+        """Close the descriptors of the writer's folder. The next writer completes or removes what is left in
+        it."""
         self._state = _WriteState.ENDED
         self._writer.close()
 
 
 def finish_dead(folder: str, access: FileAccess) -> None:
-    """Complete the commits of dead writers in the folder, and remove their other remains. Raises OSError of
-    the system; OperationalError if another process keeps the folder's lock."""
+    """Complete the commits of dead writers (processes that have ended) in the folder, and remove their other
+    remains. Raises OSError of the system; OperationalError if another process keeps the folder's lock."""
     with locked(folder, access) as table:
         complete_dead(table)
 
@@ -290,8 +297,8 @@ def _stays_below(path: str) -> bool:
 
 
 def _move(note: Note, writer: int, table: int) -> None:
-    """Move the note's parts from the writer's folder into their places below the table's folder (both are
-    descriptors); skip parts that were moved before."""
+    """Move the note's parts from the writer's hidden folder to their final paths below the table's folder;
+    skip parts that were moved before. ``writer`` and ``table``: the descriptors of the two folders."""
     for part, path in note.adds:
         folder = _folder_of(path, table, make=True)
         try:
@@ -303,8 +310,8 @@ def _move(note: Note, writer: int, table: int) -> None:
 
 
 def _unlink(path: str, table: int) -> None:
-    """Remove the file at ``path`` below the table's folder, and the checksum file that Spark has made for it;
-    a missing file is no error."""
+    """Remove the file at ``path`` below the table's folder, and the checksum file ``.<name>.crc`` that Spark
+    may have made for it; missing files are no error. ``table``: the descriptor of the table's folder."""
     try:
         folder = _folder_of(path, table)
     except FileNotFoundError:
@@ -319,8 +326,9 @@ def _unlink(path: str, table: int) -> None:
 
 
 def _folder_of(path: str, table: int, *, make: bool = False) -> int:
-    """Open the folder that holds the file ``path`` below the table's folder, without following links, and
-    return its descriptor. ``make``: missing folders are made, otherwise they raise FileNotFoundError."""
+    """Open the folder of the file ``path`` and return its descriptor. ``path``: relative to the table's
+    folder; no link is followed. ``table``: the descriptor of the table's folder. ``make``: make missing
+    folders; otherwise FileNotFoundError is raised for them. Raises NotADirectoryError for a link."""
     here = os.dup(table)
     try:
         for name in path.split(os.sep)[:-1]:

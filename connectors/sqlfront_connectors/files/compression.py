@@ -1,4 +1,5 @@
-"""Decompression of texts as Hadoop's codecs write them; the ending of the file's name states the codec."""
+"""Decompression of text files as Hadoop's codecs write them; the ending of the file's name states the
+codec."""
 
 import bz2
 import gzip

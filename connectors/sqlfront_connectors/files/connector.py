@@ -53,8 +53,9 @@ class FileConnector:
 
     def create(self, definition: TableDefinition) -> FileTable:
         """Make a table over the files at the location. Without LOCATION and without the option ``path``, make
-        a new directory that the table owns. Raises NotSupportedError for CLUSTERED BY, and the errors of
-        wrong options, of a missing location, and of the inference of columns."""
+        a new directory that the table owns. Raises NotSupportedError for CLUSTERED BY and for unsupported
+        options, ProgrammingError for wrong options and if the columns can't be inferred, OperationalError for
+        a missing location or unreadable files."""
         if definition.clustered_by:
             raise NotSupportedError(
                 f"table {definition.name}: CLUSTERED BY with USING {self._format}; "
@@ -169,7 +170,8 @@ def _placed(inferred: pa.Schema, found: tuple[pa.Field, ...]) -> tuple[pa.Schema
 
 
 def _check(format_name: str, options: dict[str, str]) -> None:
-    """Raise an error for an option that the format doesn't know, or whose value the format refuses."""
+    """Raise ProgrammingError or NotSupportedError for an option that the format doesn't know, or whose value
+    the format refuses."""
     if format_name == "json":
         json_settings(options)
     elif format_name == "csv":
@@ -181,8 +183,8 @@ def _check(format_name: str, options: dict[str, str]) -> None:
 
 
 def _listed(definition: TableDefinition, location: str, options: ListingOptions) -> Listing:
-    """Return the files at a location. A location that doesn't exist has no files if :func:`_may_be_missing`,
-    otherwise OperationalError is raised."""
+    """Return the files at a location. If the location doesn't exist, return an empty listing where
+    :func:`_may_be_missing` allows it, else raise OperationalError."""
     try:
         return list_files(location, definition.files, options)
     except OperationalError as error:
@@ -192,15 +194,15 @@ def _listed(definition: TableDefinition, location: str, options: ListingOptions)
 
 
 def _may_be_missing(definition: TableDefinition, location: str) -> bool:
-    """Return whether a table can be made before its location exists."""
+    """Return whether a table can be made although no file or directory exists at ``location``."""
     if definition.catalogued and not is_glob(location):
         return True  # without columns, the inference then reports the lack of files
     return not definition.must_exist and definition.schema is not None
 
 
 def _learns_of_partitions(definition: TableDefinition) -> bool:
-    """Return whether INSERT and MSCK REPAIR TABLE add partitions to the table's known ones, as in Spark's
-    catalog."""
+    """Return whether the table starts without partitions and has only those that INSERT and MSCK REPAIR TABLE
+    add, as in Spark's catalog; False if the table has all partition directories at its location."""
     return definition.catalogued and (definition.schema is None or len(definition.partitioned_by) > 0)
 
 

@@ -1,4 +1,4 @@
-"""The bytes of text files, unpacked as their names state, and charged to an account."""
+"""The bytes of text files, decompressed by the ending of the file's name, and charged to a memory account."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,7 +20,7 @@ PIECE: Final = 4 << 20
 
 
 class Charges:
-    """A set of charges to an account that are released together."""
+    """A count of the bytes charged to a memory account, so that all charges can be released together."""
 
     def __init__(self, memory: Account) -> None:
         self._memory = memory
@@ -28,13 +28,13 @@ class Charges:
         self.held = 0
 
     def charge(self, size: int, maker: str = "") -> None:
-        """Charge ``size`` more bytes; raises OperationalError if the account has no room. ``maker``: the name
-        of the charged thing, for the error."""
+        """Charge ``size`` more bytes. Raises OperationalError if the account's limit would be exceeded.
+        ``maker``: the name of the operation or value that needs the bytes, for the error's message."""
         self._memory.charge(size, maker)
         self.held += size
 
     def release(self, size: int) -> None:
-        """Release ``size`` bytes charged before."""
+        """Release ``size`` bytes of those charged before."""
         self._memory.release(size)
         self.held -= size
 

@@ -26,9 +26,9 @@ _SHOWN: Final = {"csv": "CSV", "json": "JSON", "parquet": "Parquet"}
 
 
 def absolute_path(location: str) -> str:
-    """Return the absolute path of a location, a path or a URL ``file:``; no character is a wildcard. Raises
-    NotSupportedError for a URL of another file system, OperationalError for the root of the file system and
-    for a directory that holds the current directory."""
+    """Return the absolute path of a location, which is a path or a ``file:`` URL; characters such as ``*``
+    have no special meaning. Raises NotSupportedError for a URL of another file system, OperationalError for
+    the root of the file system and for a directory that holds the current directory."""
     path = os.path.abspath(local_path(location))
     if path == os.path.dirname(path):
         raise OperationalError(f"{path} is the root of the file system, which nothing replaces")
@@ -40,8 +40,9 @@ def absolute_path(location: str) -> str:
 
 
 def holds(directory: str, path: str) -> bool:
-    """Return whether the path is the directory or lies in it, by whatever links. A link itself holds
-    nothing."""
+    """Return whether ``path`` is the directory or lies below it, after all links in ``path`` and above
+    the directory are resolved. If ``directory`` itself is a link, return False for paths below the
+    link's target."""
     above, name = os.path.split(directory)
     whole = os.path.join(os.path.realpath(above), name)
     return os.path.commonpath([whole, os.path.realpath(path)]) == whole
@@ -53,9 +54,10 @@ class OutputDirectory:
     def __init__(
         self, path: str, format_name: str, schema: pa.Schema, options: Mapping[str, str], access: FileAccess
     ) -> None:
-        """``options``: those of the format. Raises NotSupportedError for
-        a format that can't be written, and for unknown options; ProgrammingError if access to the path is
-        denied, and Spark's errors for names and types of columns that the format can't store."""
+        """Check the directory, format and columns; the constructor writes nothing. ``options``: the options
+        of the format. Raises NotSupportedError for a format that can't be written and for unknown options,
+        ProgrammingError if access to the path is denied, and Spark's errors for names and types of columns
+        that the format can't store."""
         if format_name not in WRITTEN:
             raise NotSupportedError(f"writing files of the format {format_name} into a directory")
         self.path = path
@@ -68,15 +70,16 @@ class OutputDirectory:
     def begin_insert(
         self, *, overwrite: bool = False, time_zone: str = "UTC", token: str | None = None
     ) -> FileWrite:
-        """Begin to write; the commit replaces all that is in the directory, whatever ``overwrite`` says.
-        ``time_zone`` and ``token`` as of :meth:`~sqlfront_connectors.base.InsertTarget.begin_insert`."""
+        """Begin to write rows. The commit replaces all contents of the directory, even if ``overwrite`` is
+        False. ``time_zone`` and ``token``: see
+        :meth:`~sqlfront_connectors.base.InsertTarget.begin_insert`."""
         parts = _DirectoryParts(self.path, self._access)
         return FileWrite(f"directory {self.path}", self.path, self._version, parts, time_zone, token)
 
 
 class _DirectoryParts:
-    """The parts of new contents of a directory, hidden until they are published. The names of parts are
-    unique, so that several writers may stage the parts of one replacement."""
+    """The files that will replace a directory's contents, hidden until :meth:`publish`. The names of the
+    files are unique, so that several writers may write files of one replacement."""
 
     first_number = 0
 
@@ -85,30 +88,32 @@ class _DirectoryParts:
         self._replacement: Replacement | None = None
 
     def part(self, path: str) -> str:
-        """See :meth:`~sqlfront_connectors.files.file_write.Parts.part`."""
+        """Begin a file that will appear at ``path`` below the directory, and return the path at which to
+        write it now."""
         return self._begun().part(path)
 
     def publish(self, files: tuple[DataFile, ...]) -> None:
-        """See :meth:`~sqlfront_connectors.files.file_write.Parts.publish`."""
+        """Replace the directory's contents by all files begun so far, and an empty file ``_SUCCESS``.
+        ``files`` is not used."""
         self.part(_SUCCESS)
         self._begun().commit()
 
     def _begun(self) -> Replacement:
-        """The replacement, begun when it is first needed."""
+        """Return the replacement of the directory, which the first call begins."""
         if self._replacement is None:
             self._replacement = begin_replacement(self._path, self._access)
         return self._replacement
 
     def abort(self) -> None:
-        """See :meth:`~sqlfront_connectors.files.file_write.Parts.abort`."""
+        """Discard all files; do nothing if none was begun."""
         if self._replacement is not None:
             self._replacement.abort()
 
 
 def _check_columns(format_name: str, schema: pa.Schema) -> None:
-    """Raise the error of a schema that files of the format can't have. In Spark's order these are
-    EMPTY_SCHEMA_NOT_SUPPORTED_FOR_DATASOURCE, COLUMN_ALREADY_EXISTS and UNSUPPORTED_DATA_TYPE_FOR_DATASOURCE;
-    NotSupportedError for types that only Spark writes."""
+    """Raise Spark's error for a schema that files of the format can't store. Checked in Spark's order: no
+    columns (EMPTY_SCHEMA_NOT_SUPPORTED_FOR_DATASOURCE), equal names (COLUMN_ALREADY_EXISTS), types
+    (UNSUPPORTED_DATA_TYPE_FOR_DATASOURCE). Raises NotSupportedError for types that only Spark writes."""
     shown = _SHOWN[format_name]
     if not len(schema) or any(_has_empty_struct(field.type) for field in schema):
         raise NotSupportedError(
@@ -139,7 +144,8 @@ def _has_empty_struct(kind: pa.DataType) -> bool:
 
 
 def _needs_spark(kind: pa.DataType) -> bool:
-    """Whether Parquet has no type for the values, so that Spark tells the type in a note of its own."""
+    """Return whether Parquet has no type for the values, so that Spark records the type in metadata of its
+    own."""
     return is_interval(kind) or kind == VOID or any(_needs_spark(inner) for inner in _inner_types(kind))
 
 
@@ -148,7 +154,8 @@ def _inner_types(kind: pa.DataType) -> list[pa.DataType]:
 
 
 def _check_options(format_name: str, options: Mapping[str, str]) -> None:
-    """Raise the errors of options that the format doesn't know, refuses, or doesn't write by."""
+    """Raise NotSupportedError or ProgrammingError for options that the format doesn't know, or that have no
+    valid value for writing."""
     if format_name == "csv":
         csv_settings(options)
     elif format_name == "json":

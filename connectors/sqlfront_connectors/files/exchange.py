@@ -9,9 +9,10 @@ _EXCHANGE: Final = 2
 
 
 def exchange(first: tuple[int, str], second: tuple[int, str]) -> None:
-    """Exchange what two names stand for: at no moment one of the names stands for nothing. Each of the names
-    comes with the descriptor of its folder. Raises OSError as :func:`os.rename`, and with ENOSYS or EINVAL
-    where the system or the file system has no such exchange."""
+    """Exchange the files or folders that two names stand for, atomically: each name exists at every moment.
+    Each argument is the descriptor of a folder and a name in the folder. Raises the OSError that
+    :func:`os.rename` would raise, and OSError with ENOSYS or EINVAL where the system or the file system has
+    no such exchange."""
     if _renameat2 is None:
         raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
     if _renameat2(first[0], os.fsencode(first[1]), second[0], os.fsencode(second[1]), _EXCHANGE):

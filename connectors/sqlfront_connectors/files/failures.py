@@ -50,7 +50,8 @@ def footer_unreadable(path: str) -> OperationalError:
 
 
 def without_content(error: Exception | str) -> str:
-    """Return the message of an error without the record that Arrow's parser appends.
+    """Return the message of an error, cut off before the content of the file that Arrow's parser appends to
+    it.
 
     >>> without_content(pa.ArrowInvalid("CSV parse error: Row #2: Expected 2 columns, got 1: secret"))
     'CSV parse error: Row #2: Expected 2 columns, got 1'
@@ -61,8 +62,8 @@ def without_content(error: Exception | str) -> str:
 
 
 def unwritable(label: str, location: str, error: Exception) -> OperationalError:
-    """Return the error for a location that can't take rows. ``label``: the words for the statement's target,
-    as ``table t``. ``error``: the cause; a full disk gets the SQLSTATE 53100."""
+    """Return the error for a location to which rows can't be written. ``label``: what the statement writes
+    to, such as ``table t``. ``error``: the cause; a full disk gets the SQLSTATE 53100."""
     full = isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
     return OperationalError(
         f"{label}: can't write to {location}: {error}", sqlstate=_DISK_FULL if full else None
@@ -70,8 +71,8 @@ def unwritable(label: str, location: str, error: Exception) -> OperationalError:
 
 
 def foreign_files(table: str, location: str, paths: Sequence[str]) -> OperationalError:
-    """Return the error for an INSERT OVERWRITE that would remove the files ``paths``, which no writer of the
-    table has made."""
+    """Return the error for an INSERT OVERWRITE that is refused, because it would remove the files ``paths``,
+    which no writer of the table has made."""
     more = f" and {len(paths) - _SHOWN} more" if len(paths) > _SHOWN else ""
     names = ", ".join(os.path.relpath(path, location) for path in paths[:_SHOWN])
     return OperationalError(
@@ -82,8 +83,9 @@ def foreign_files(table: str, location: str, paths: Sequence[str]) -> Operationa
 
 @contextmanager
 def reading(path: str) -> Iterator[None]:
-    """Return a context manager for reading the file at ``path``: a missing file, and errors of Arrow, of
-    decoding or of the system, become Spark's errors with the path."""
+    """Return a context manager for reading the file at ``path``. Within its block a missing file, and errors
+    of Arrow, of decoding or of the system, are raised as OperationalError with Spark's condition and the
+    path."""
     try:
         yield
     except FileNotFoundError as error:

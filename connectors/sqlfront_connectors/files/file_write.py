@@ -1,5 +1,5 @@
-"""Rows on their way into files: collected in memory, written into parts of the files' format, and published
-together."""
+"""Inserted rows on their way into files: collected in memory, written as files of the table's format, and
+made visible together."""
 
 import contextlib
 import os
@@ -33,25 +33,27 @@ WRITTEN: Final = ("csv", "json", "parquet")
 
 
 class Parts(Protocol):
-    """Files on their way to a location, hidden until they are published."""
+    """A set of files that an insert writes to a location; readers see none of them until :meth:`publish`. A
+    part is one of the files."""
 
     @property
     def first_number(self) -> int:
-        """The number in the name of the first file."""
+        """The number in the name of the first file that the insert writes."""
 
     def part(self, path: str) -> str:
         """Begin a part that will appear at ``path`` below the location, and return the path at which to write
         the part's file now."""
 
     def publish(self, files: tuple[DataFile, ...]) -> None:
-        """Let all parts appear together; ``files`` are the parts, with their paths after that."""
+        """Make all parts visible together. ``files``: the parts, with the paths that they have after this
+        call."""
 
     def abort(self) -> None:
         """Discard all parts; do nothing after :meth:`publish`."""
 
 
 class FileWrite:
-    """A write of rows into files under way. The files are hidden until the write is complete."""
+    """An insert that writes rows into files of one format; readers see no file until :meth:`commit`."""
 
     def __init__(
         self,
@@ -62,9 +64,11 @@ class FileWrite:
         time_zone: str,
         token: str | None = None,
     ) -> None:
-        """``label``: the words for the target in messages, as ``table t``. ``version``: the schema, the
-        format and the options of the files. ``time_zone``: the time zone of times written as text.
-        ``token``: the text that the names of all files have in common; None = each name has its own."""
+        """``label``: what the insert writes to, for error messages, such as ``table t``. ``location``: the
+        directory of the files after the commit. ``version``: the schema, the format and the options of the
+        files. ``parts``: the place of the files until the commit. ``time_zone``: the time zone of timestamps
+        written as text. ``token``: a text that the names of all files contain; None = each name contains a
+        random UUID."""
         self._label, self._location = label, location
         self._version, self._parts, self._token = version, parts, token
         self._settings = Settings(time_zone=time_zone)
@@ -75,9 +79,9 @@ class FileWrite:
         self._files: list[DataFile] = []
 
     def append(self, batch: pa.RecordBatch) -> None:
-        """Collect the rows, in physical form; whenever enough rows have come, write them into files, which
-        stay hidden until the commit. Raises OperationalError if the files can't be written; then the insert
-        is aborted."""
+        """Add the rows of a batch in physical form. The rows are collected in memory; once there are enough,
+        they are written to files, which stay hidden until the commit. Raises OperationalError if the files
+        can't be written; then the insert is aborted. Safe to call from several threads."""
         with self._lock:
             self._batches.append(batch)
             self._rows += batch.num_rows
@@ -92,8 +96,8 @@ class FileWrite:
         self._parts.abort()
 
     def commit(self) -> int:
-        """Write the last files, then let all files appear together, publish them, and return the number of
-        rows. Raises OperationalError if that fails; then the insert is aborted."""
+        """Write the remaining rows, make all files visible at once, and return the number of inserted rows.
+        Raises OperationalError if the files can't be written; then the insert is aborted."""
         with self._writing():
             if self._batches or not self._files:
                 self._write_files()
@@ -102,8 +106,9 @@ class FileWrite:
 
     @contextlib.contextmanager
     def _writing(self) -> Iterator[None]:
-        """Return a context manager in which any error aborts the insert, and errors of files and of Arrow
-        become the error of an unwritable location."""
+        """Return a context manager that aborts the insert on any error within its block. Errors of the system
+        (OSError) and of Arrow are raised as OperationalError, see
+        :func:`~sqlfront_connectors.files.failures.unwritable`."""
         try:
             yield
         except BaseException as error:
@@ -122,7 +127,7 @@ class FileWrite:
         self, batches: list[pa.RecordBatch]
     ) -> Iterator[tuple[RawPartition, list[pa.RecordBatch]]]:
         """Group the rows of the batches by partition: yield each partition with its rows as batches of the
-        data columns. A table without partition columns has one group."""
+        data columns. A table without partition columns has one group, whose partition is empty."""
         version = self._version
         if not len(version.partition_schema):
             yield (), batches
@@ -179,8 +184,8 @@ def _directory_text(text: str | None) -> str | None:
 
 
 def _plain(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """Return the batch in the logical types of ``schema``: decimal64 columns and dictionary columns of
-    strings are cast to the types of the schema, other columns stay as they are."""
+    """Return the batch with columns of the types of ``schema``, the logical schema: columns of decimal64 and
+    dictionary columns of strings are cast, other columns stay as they are."""
     columns = [
         column.cast(field.type) if is_decimal(field.type) or is_string(field.type) else column
         for column, field in zip(batch.columns, schema, strict=True)

@@ -1,4 +1,4 @@
-"""Options of formats without a separate settings module."""
+"""Options of the formats Parquet and ORC, which have no module for settings."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -25,8 +25,9 @@ def check_options(format_name: str, options: Mapping[str, str]) -> None:
 
 
 def merges_schemas(options: Mapping[str, str]) -> bool:
-    """Return whether the option mergeSchema is true; only then the table has the columns of all files
-    together. Raises ProgrammingError for a value that is neither true nor false.
+    """Return whether the option mergeSchema is true: the table then has the columns of all its files. False,
+    the default: it has the columns of some files only. Raises ProgrammingError for a value that is neither
+    true nor false.
 
     >>> merges_schemas({"mergeSchema": "True"})
     True
@@ -35,6 +36,6 @@ def merges_schemas(options: Mapping[str, str]) -> bool:
 
 
 def replaces_foreign_files(options: Mapping[str, str]) -> bool:
-    """Return whether INSERT OVERWRITE of a table with these options may remove files that no table's writer
-    has made (Spark always does)."""
+    """Return whether the option overwriteForeignFiles is true: INSERT OVERWRITE may then remove files that
+    were not made by sqlfront or Spark as files of a table (Spark always removes them)."""
     return any(key.lower() == FOREIGN and value.lower() == "true" for key, value in options.items())

@@ -1,4 +1,4 @@
-"""The readers of files, by format."""
+"""The readers of files: the protocol of a reader, and the choice of a reader by the file's format."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final, Protocol
@@ -24,18 +24,19 @@ COLUMNAR: Final = {"orc": "stripes", "parquet": "row groups"}
 
 
 class FileReader(Protocol):
-    """A reader of one file, piece by piece."""
+    """A reader of one file, piece by piece. A piece is a row group of Parquet, a stripe of ORC, or a whole
+    text file; the pieces are numbered from 0."""
 
     @property
     def piece_count(self) -> int:
         """The number of pieces of the file."""
 
     def pieces(self) -> Sequence[int]:
-        """Return the numbers of the pieces that may hold wanted rows."""
+        """Return the numbers of the pieces that may have rows that match the filters."""
 
     def check(self, piece: int) -> None:
-        """Raise the errors of reading the piece, as far as they are known without reading its rows; a reader
-        that knows no error before the reading reads the rows."""
+        """Raise the errors that :meth:`read` would raise for the piece, as far as the file's metadata show
+        them. A reader of text files, which have no metadata, reads the rows to find the errors."""
 
     def read(self, piece: int) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a piece: the wanted columns that the file has, in the physical form of the
@@ -43,7 +44,8 @@ class FileReader(Protocol):
 
 
 class WholeText:
-    """A reader of a text file as a single piece. ``read`` yields the file's rows anew with each call."""
+    """A reader of a text file (CSV, JSON or text) as a single piece. ``read``: a function that returns a new
+    iterator over the file's rows."""
 
     piece_count = 1
 
@@ -55,7 +57,7 @@ class WholeText:
         return (0,)
 
     def check(self, piece: int) -> None:
-        """Read the whole file and drop its rows: errors of a text are unknown before the reading."""
+        """Raise the errors of reading the file, by reading it to its end and dropping the rows."""
         for _ in self._read():
             pass
 
@@ -72,10 +74,11 @@ def open_reader(
     access: FileAccess,
     context: ProcessorContext | None = None,
 ) -> FileReader:
-    """Return a reader of ``file``, by the format of ``version``, that gives the columns of ``names`` that the
-    files' schema has. ``filters`` are over the table's columns, and allow the reader to leave out pieces or
-    rows without a match. ``context``: the context of the processor that reads; None = only the numbers of
-    pieces are asked for, which text formats don't allow."""
+    """Return a reader of ``file``, chosen by the format of ``version``. The reader gives those columns of
+    ``names`` that are columns of the files and not of directories' names. ``filters``: conjuncts over the
+    ordinals of the table; the reader may leave out pieces without matching rows, and doesn't drop single
+    rows. ``context``: the context of the processor that reads; None = only the reader's numbers of pieces are
+    needed, which is possible for Parquet and ORC only."""
     data = version.data_schema
     known = frozenset(data.names)
     wanted = tuple(name for name in names if name in known)

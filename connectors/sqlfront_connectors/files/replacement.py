@@ -1,22 +1,22 @@
-"""The replacement of all that is in a folder, in one step.
+"""The replacement of a whole folder's contents, in one step.
 
-The parts of the new contents are written first, then :meth:`Replacement.commit` lets all of them appear and
-the old contents vanish. There are two ways:
+The files of the new contents, called parts, are written first. Then :meth:`Replacement.commit` makes all of
+them appear and the old contents vanish, by one of two methods:
 
-* :class:`FolderSwap` builds a new folder beside the old one and exchanges the two. All programs, which know
-  nothing of sqlfront's locks, find either the old or the new contents behind the path, also when the writer
-  dies at any moment.
+* :class:`FolderSwap` builds a new folder beside the old one and exchanges the two. Every program, also one
+  that knows nothing of sqlfront's locks, finds either the old or the new contents at the path, even if the
+  writer dies at any moment.
 * :class:`ReplacementInPlace` moves the parts into the old folder by the notes of
-  :mod:`~sqlfront_connectors.files.commits`. Readers of sqlfront see one of the two versions; other programs
-  may list the folder while files are being moved. When a writer dies meanwhile the next writer completes the
-  replacement.
+  :mod:`~sqlfront_connectors.files.commits`. Readers of sqlfront see either the old or the new contents; other
+  programs may list the folder while files are being moved. If the writer dies meanwhile, the next writer
+  completes the replacement.
 
-INSERT INTO a table keeps to the notes, since most files of the table stay, and readers of this process may
-go on reading replaced files. A replacement of the whole folder is read by other programs rather than by this
-one, hence the exchange comes first, and the notes serve where it isn't possible: elsewhere than on Linux, in
-a file system without the exchange, for a folder that is a mount point, that holds the current directory of
-the process, or whose parent may not be changed, and for a folder of a lower layer of an overlay (of a
-container's image), which only its files leave.
+INSERT INTO a table always uses notes: most files of the table stay, and readers of this process may go on
+reading replaced files. A replaced folder, in contrast, is mostly read by other programs, so the exchange is
+preferred. Notes are used where an exchange isn't possible: on other systems than Linux; in a file system
+without the exchange; for a folder that is a mount point, that holds the current directory of the process, or
+whose parent may not be changed; and for a folder of a lower layer of an overlay file system (of a container's
+image), which can't be moved as a whole.
 """
 
 import errno
@@ -46,24 +46,24 @@ _TAKEN: Final = (errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR)
 
 
 class Replacement(Protocol):
-    """New contents of a folder on their way. Parts may be written by several threads. The methods raise
-    OSError of the system; OperationalError if another process keeps the folder's lock."""
+    """The new contents of a folder, while they are written. Parts may be written by several threads. The
+    methods raise OSError of the system; OperationalError if another process keeps the folder's lock."""
 
     def part(self, name: str) -> str:
-        """Begin the part ``name``; return the path at which to write the part's file now, an empty file.
-        Raises FileExistsError if the part exists."""
+        """Begin the file ``name`` of the new contents, and return the path at which to write the file now; an
+        empty file exists there. Raises FileExistsError if the part exists."""
 
     def commit(self) -> None:
-        """Let all parts appear in the place of the folder's contents. To be called once; an error leaves the
-        old contents, and :meth:`abort` is to be called."""
+        """Replace the contents of the folder by all parts. To be called once. If this raises an error, the
+        old contents stay; call :meth:`abort` then."""
 
     def abort(self) -> None:
         """Discard the parts; do nothing after :meth:`commit`."""
 
 
 def begin_replacement(folder: str, access: FileAccess) -> Replacement:
-    """Begin to replace the contents of ``folder``, which is made with its parents if it doesn't exist. As in
-    Spark, the new folder takes the place of a file of this name, and of a link, whose target stays as it is.
+    """Begin to replace the contents of ``folder``, which need not exist; missing parent folders are made now.
+    As in Spark, a file of this name is replaced as well, and so is a link, whose target stays as it is.
     Raises ProgrammingError if access to the folder is denied, OSError if the folder can't be written to."""
     check_name(folder)
     access.check(folder)
@@ -80,15 +80,18 @@ def begin_replacement(folder: str, access: FileAccess) -> Replacement:
 
 
 class NoExchangeError(Exception):
-    """The folder can't be exchanged for another one."""
+    """The error of a folder that can't be exchanged with another one; :class:`ReplacementInPlace` serves
+    then."""
 
 
 class FolderSwap:
-    """A replacement by a new folder, built in a hidden folder beside the old one and exchanged with it."""
+    """A replacement of a folder by a new one, which is built in a hidden folder beside the old folder and
+    then exchanged with it."""
 
     def __init__(self, parent: str, name: str, access: FileAccess) -> None:
-        """``parent``: an existing folder, ``name``: that of the replaced folder in it. Raises NoExchangeError
-        if the parent may not be changed, or its file system has no exchange."""
+        """Make the hidden folder. ``parent``: the existing folder in which the replaced folder is; ``name``:
+        the replaced folder's name. Raises NoExchangeError if the parent may not be changed, or its file
+        system can't exchange folders."""
         self._path, self._name, self._access = parent, name, access
         self._held = ExitStack()
         self._has_ended = False
@@ -122,13 +125,14 @@ class FolderSwap:
         os.rmdir(_PROBE, dir_fd=writer)
 
     def _hold(self, name: str, folder: int) -> int:
-        """Open a folder until the end of the replacement; return the descriptor."""
+        """Open the folder ``name`` in the open folder ``folder`` and return its descriptor, which stays open
+        until the end of the replacement."""
         descriptor = os.open(name, FOLDER, dir_fd=folder)
         self._held.callback(os.close, descriptor)
         return descriptor
 
     def part(self, name: str) -> str:
-        """See :meth:`Replacement.part`."""
+        """Begin a file of the new folder; as :meth:`Replacement.part` says."""
         check_name(name)
         os.close(os.open(name, NEW, MODE, dir_fd=self._built))
         self._names.append(name)
@@ -137,8 +141,8 @@ class FolderSwap:
         return os.path.join(self._path, self._writer.name, _BUILT, name)
 
     def commit(self) -> None:
-        """See :meth:`Replacement.commit`. The old contents are removed after the exchange. Parts move into a
-        folder that can't be exchanged."""
+        """Exchange the new folder with the old one, and remove the old contents. If the system refuses the
+        exchange now, move the parts into the old folder by :class:`ReplacementInPlace`."""
         try:
             while not (self._exchanged() if _is_there(self._name, self._parent) else self._moved()):
                 pass  # another process has made or removed the folder meanwhile
@@ -159,9 +163,10 @@ class FolderSwap:
             raise
 
     def _exchanged(self) -> bool:
-        """Exchange the new folder for what stands at its place; return False if nothing stands there by now.
-        A reader that lists the old folder is awaited. A writer of a table there waits meanwhile, and then
-        finds its hidden folder gone."""
+        """Exchange the new folder with the folder, file or link that has its name, and remove the old one.
+        Return False, without an exchange, if nothing has the name any more. The exchange waits for the lock
+        of the old folder, so that no reader lists and no writer changes it meanwhile. A writer that waits for
+        this lock then finds that its hidden folder is gone."""
         try:
             with self._locked_old() as old:
                 if old is not None:
@@ -175,14 +180,16 @@ class FolderSwap:
         return True
 
     def _locked_old(self) -> AbstractContextManager[int | None]:
-        """The locked old folder; None for a file or a link."""
+        """Return a context manager that locks the old folder; its value is the folder's descriptor. For a
+        file or a link, which has no lock, its value is None."""
         found = os.stat(self._name, dir_fd=self._parent, follow_symlinks=False)
         if stat.S_ISDIR(found.st_mode):
             return locked(os.path.join(self._path, self._name), self._access)
         return nullcontext()
 
     def _moved(self) -> bool:
-        """Move the new folder to its place; return False if something stands there by now."""
+        """Rename the new folder to its final name; return False, without a change, if a file or a folder has
+        that name by now."""
         try:
             os.rename(_BUILT, self._name, src_dir_fd=self._writer.descriptor, dst_dir_fd=self._parent)
         except OSError as error:
@@ -192,11 +199,12 @@ class FolderSwap:
         return True
 
     def abort(self) -> None:
-        """See :meth:`Replacement.abort`."""
+        """Discard the parts; as :meth:`Replacement.abort` says."""
         self._end()
 
     def _end(self) -> None:
-        """Remove the hidden folder with what is left in it, and close the descriptors."""
+        """Remove the hidden folder with its remaining contents, and close all descriptors; do nothing the
+        second time."""
         with self._held:
             if not self._has_ended:
                 shutil.rmtree(self._writer.name, ignore_errors=True, dir_fd=self._parent)
@@ -204,20 +212,21 @@ class FolderSwap:
 
 
 class ReplacementInPlace:
-    """A replacement by moving the parts into the old folder, whose other files are removed."""
+    """A replacement of a folder's contents in the folder itself: the parts are moved into it, and all other
+    files are removed."""
 
     def __init__(self, folder: str, access: FileAccess) -> None:
-        """The folder is made if it doesn't exist."""
+        """Begin to replace the contents of ``folder``, which is made if it doesn't exist."""
         self._write = FolderWrite(folder, access)
         self._names: set[str] = set()
 
     def part(self, name: str) -> str:
-        """See :meth:`Replacement.part`."""
+        """Begin a file of the new contents; as :meth:`Replacement.part` says."""
         self._names.add(name)
         return self._write.part(name)
 
     def commit(self) -> None:
-        """See :meth:`Replacement.commit`."""
+        """Move the parts into the folder, and remove all its other files and its empty folders."""
         folder = self._write.folder
         with self._write.alone():
             kept = {os.path.join(folder, name) for name in self._names}
@@ -227,16 +236,17 @@ class ReplacementInPlace:
         _remove_empty(folder)
 
     def abort(self) -> None:
-        """See :meth:`Replacement.abort`."""
+        """Discard the parts; as :meth:`Replacement.abort` says."""
         self._write.abort()
 
 
 class _Unread:
-    """A file without readers."""
+    """An object that stands for the readers of a replaced file and is forgotten at once, so that the file is
+    removed at once."""
 
 
 def _is_there(name: str, folder: int) -> bool:
-    """Return whether the name stands for something in the folder, a descriptor."""
+    """Return whether a file, folder or link ``name`` exists in the folder; ``folder`` is a descriptor."""
     try:
         os.stat(name, dir_fd=folder, follow_symlinks=False)
     except FileNotFoundError:
@@ -253,7 +263,8 @@ def _may_change(folder: str, access: FileAccess) -> bool:
 
 
 def _may_be_exchanged(folder: str) -> bool:
-    """Return whether the folder, if it exists, is no mount point and doesn't hold the current directory."""
+    """Return whether the folder can be exchanged: it doesn't exist, or it is neither a mount point nor holds
+    the current directory."""
     with suppress(FileNotFoundError):  # the current directory was removed
         if os.path.commonpath([folder, os.path.realpath(os.curdir)]) == folder:
             return False
@@ -264,8 +275,8 @@ def _may_be_exchanged(folder: str) -> bool:
 
 
 def _mount(folder: str) -> tuple[int, str]:
-    """Return the device of the folder, and the system's number of the mount; empty if the system doesn't tell
-    it."""
+    """Return the device of the folder, and Linux's text of the mount's number (``mnt_id``), empty if the
+    system doesn't state it. Folders of the same mount give equal results."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         device, number = os.fstat(descriptor).st_dev, ""
@@ -277,8 +288,8 @@ def _mount(folder: str) -> tuple[int, str]:
 
 
 def _files_below(folder: str) -> list[str]:
-    """Return the paths of all files and links below the folder, hidden ones included, without those in
-    writers' folders. No link is followed."""
+    """Return the paths of all files and links below the folder, also of hidden ones, but without the files in
+    writers' hidden folders. Links are not followed."""
     found = []
     for place, folders, files in os.walk(folder):
         folders[:] = [name for name in folders if not name.startswith(PREFIX)]
@@ -288,7 +299,7 @@ def _files_below(folder: str) -> list[str]:
 
 
 def _remove_empty(folder: str) -> None:
-    """Remove the empty folders below the folder."""
+    """Remove the empty folders below the folder, from the innermost outwards."""
     for place, _, _ in os.walk(folder, topdown=False):
         if place != folder:
             with suppress(OSError):

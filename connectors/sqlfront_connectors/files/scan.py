@@ -1,4 +1,4 @@
-"""The source of a file table."""
+"""The source of a file table: the processor that reads a version's files."""
 
 from collections.abc import Iterator
 from typing import ClassVar, Final
@@ -28,12 +28,13 @@ _CHECKED_BYTES: Final = 64 << 20
 
 
 class FileScan(Processor, frozen=True):
-    """A source of the rows of ``version``, which travels with the plan: every member can read its share of
-    the files.
+    """A source of the rows of the file table ``table`` in its version ``version``. The version is a part of
+    the plan, so that every member can read its share of the files.
 
-    ``columns`` are ordinals of the table. ``filters`` only skip: directories by their values and row groups
-    by their statistics. Parallel instances take every n-th piece: a row group or stripe, or a whole file of
-    text.
+    ``columns``: ordinals of the table. ``filters``: conjuncts that leave out directories by their values and
+    row groups by their statistics; no single row is dropped. ``limit``: the most rows that each instance
+    emits. Of n parallel instances each reads every n-th piece, which is a row group, a stripe, or a whole
+    text file.
     """
 
     cooperative: ClassVar[bool] = False
@@ -56,9 +57,9 @@ class FileScan(Processor, frozen=True):
                 return
 
     def pieces(self, access: FileAccess) -> tuple[ScanPieces, ...]:
-        """Return the number of files that the scan reads and of all files; for Parquet and ORC also the
-        number of row groups or stripes that the scan reads in these files, and of all their row groups or
-        stripes."""
+        """Return the number of files that the scan reads, and of all files. For Parquet and ORC also return
+        the number of row groups or stripes that the scan reads, and of all row groups or stripes in the files
+        that it reads. The footers of these files are read for that, but no rows."""
         version = self.version
         files = [file for file in version.files if self._file_may_match(file, DEFAULT_SETTINGS)]
         found = [ScanPieces("files", len(files), len(version.files))]
@@ -71,9 +72,9 @@ class FileScan(Processor, frozen=True):
         return tuple(found)
 
     def check(self, access: FileAccess, settings: Settings, memory: MemoryBudget) -> None:
-        """Raise the errors of reading that the metadata of Parquet and ORC files show, and the errors of text
-        files, which are read one after the other until :data:`_CHECKED_BYTES` bytes are read. ``memory``: the
-        budget for the check."""
+        """Raise the errors that reading would raise, as far as they are cheap to find. Of Parquet and ORC
+        files only the metadata are read; text files are read one after the other, until
+        :data:`_CHECKED_BYTES` bytes are read. ``memory``: the budget for the check."""
         left = _CHECKED_BYTES
         for file in self.version.files:
             if not self._file_may_match(file, settings):
@@ -105,8 +106,8 @@ class FileScan(Processor, frozen=True):
         yield from last_round(number, share, shares)
 
     def _opened(self, file: DataFile, context: ProcessorContext) -> FileReader | None:
-        """Open a reader of the file; None if the file is missing or corrupt and the table's options let such
-        a file count as empty."""
+        """Return a reader of the file; None if the file is missing and the option ignoreMissingFiles is set,
+        or unreadable and ignoreCorruptFiles is set."""
         version = self.version
         names = tuple(version.schema.field(column).name for column in self.columns)
         try:
@@ -142,8 +143,8 @@ class FileScan(Processor, frozen=True):
         return all(may_match(condition, bounds_of) for condition in self.filters)
 
     def _complete(self, batch: pa.RecordBatch, file: DataFile, settings: Settings) -> pa.RecordBatch:
-        """Return the batch with exactly the wanted columns, in order: a column that the file lacks is null, a
-        partition column has the file's value in all rows."""
+        """Return the batch with exactly the wanted columns, in their order. A column that the file lacks is
+        null; a partition column has, in all rows, the value that the file's directory states."""
         present = {name.lower(): index for index, name in enumerate(batch.schema.names)}
         version, rows = self.version, batch.num_rows
         values = version.partition_values(file, settings.time_zone)

@@ -1,4 +1,4 @@
-"""File tables: ``CREATE TABLE ... USING parquet|csv|json`` and ``parquet.`path` ``."""
+"""File tables: ``CREATE TABLE ... USING parquet|orc|csv|json|text`` and ``parquet.`path` ``."""
 
 import contextlib
 import os
@@ -35,7 +35,7 @@ from sqlfront_values.expressions import Expr
 
 
 class FileSnapshot:
-    """One version of a file table."""
+    """One version of a file table. ``files``: the description of the version, with its files and schema."""
 
     def __init__(self, name: str, version: FileVersion, access: FileAccess) -> None:
         self._name = name
@@ -50,9 +50,9 @@ class FileSnapshot:
 
     @property
     def statistics(self) -> TableStatistics:
-        """``rows`` is the sum of the row counts in the footers of Parquet files, unknown for other formats.
-        ``size`` is an estimate of the bytes in memory, by the files' sizes. Without column statistics.
-        Computed on first use."""
+        """The statistics of this version, computed on first use. ``rows``: the sum of the row counts in the
+        footers of Parquet files, None for other formats. ``size``: an estimate of the bytes in memory, from
+        the files' sizes. There are no column statistics."""
         if self._statistics is None:
             size = sum(file.size for file in self.files.files)
             self._statistics = TableStatistics(rows=self._rows(), size=size * EXPANSION)
@@ -64,27 +64,29 @@ class FileSnapshot:
         return sum(parquet_format.row_count(file.path, self._access) for file in self.files.files)
 
     def exact_filters(self, filters: tuple[Expr, ...]) -> tuple[Expr, ...]:
-        """Return no filter: filters only skip files and row groups."""
+        """Return no filter: a scan only leaves out files and row groups by the filters, so that the plan has
+        to apply all of them."""
         return ()
 
     def pieces(self, request: ScanRequest) -> tuple[ScanPieces, ...]:
-        """Return the numbers of files, row groups and stripes of a scan, see :meth:`FileScan.pieces`; opens
-        the footers of Parquet and ORC files."""
+        """Return the number of files that a scan for ``request`` reads, and of all files; for Parquet and ORC
+        also the numbers of row groups or stripes, see :meth:`FileScan.pieces`. Reads the footers of Parquet
+        and ORC files."""
         return FileScan(self.files, self._name, request.columns, request.filters).pieces(self._access)
 
     def scan(self, request: ScanRequest) -> ScanPlan:
-        """Return the plan of a scan that skips the files and row groups without rows for the filters; rows
-        that don't match may remain. The scan can run on all members if every member may open the files,
-        otherwise on the coordinator."""
+        """Return the plan of a scan that leaves out files and row groups without matching rows; emitted rows
+        need not match the filters. The scan can run on every member if all members can open the files,
+        otherwise only on the member that coordinates the job."""
         source = FileScan(self.files, self._name, request.columns, request.filters, request.limit)
         is_shared = self._access.is_shared(file.path for file in self.files.files)
         return ScanPlan(source, location=Location.ANYWHERE if is_shared else Location.HERE)
 
 
 class FileTable:
-    """A table of the files in a directory. ``managed``: the table owns the directory and removes it when
-    dropped. ``access``: the files that may be opened for the table. Every insert calls ``on_insert`` after
-    its files have appeared."""
+    """A table of the files in a directory. ``managed``: the table owns the directory, and removes it when the
+    table is dropped. ``access``: the files that may be opened for the table. Inserts and MSCK REPAIR TABLE
+    call the function ``on_insert`` after they have published a version."""
 
     #: No partitioning: files have no hash partitions.
     partitioning: Partitioning | None = None
@@ -113,7 +115,8 @@ class FileTable:
 
     @property
     def schema(self) -> pa.Schema:
-        """The logical schema, data and partition columns in the order of :class:`FileVersion`."""
+        """The logical types and names of all columns, data and partition columns in the order that
+        :class:`FileVersion` describes."""
         return self.version.schema
 
     @property
@@ -131,13 +134,15 @@ class FileTable:
         return self._current
 
     def turn(self) -> AbstractContextManager[object]:
-        """Return a context manager within which no other thread publishes a version."""
+        """Return a context manager that gives the current thread the writer's turn: within its block no other
+        thread publishes a version, except by :meth:`adopt`."""
         return self._writer
 
     def widened(self, fields: Sequence[pa.Field]) -> "FileTable":
-        """A table over the same files with more columns, before the partition columns that stand last; the
-        files that are there have null in these. The caller has the turn, and retires this table when the
-        other one takes its place."""
+        """Return a new table over the same files, with the additional columns ``fields``: after the other
+        columns, but before the partition columns at the end. Rows of existing files have null in these
+        columns. The caller has to be in a block of :meth:`turn`, and calls :meth:`retire` when the new table
+        replaces this one in the catalog."""
         last = self.version
         ahead = len(last.schema)
         while ahead and last.schema.names[ahead - 1] in last.partition_schema.names:
@@ -152,18 +157,19 @@ class FileTable:
         return FileTable(self.name, self.location, version, managed=self.managed, access=self.access)
 
     def retire(self) -> None:
-        """Refuse all further writes, since another table has taken this one's place. The caller has the
-        turn."""
+        """Refuse all further writes to this table, because another table replaces it in the catalog. The
+        caller has to be in a block of :meth:`turn`."""
         self._retired = True
 
     def refresh(self) -> None:
-        """List the files anew (REFRESH TABLE)."""
+        """List the files again, and publish a version with the files found (REFRESH TABLE)."""
         with self._writer:
             self._publish(self._listed(self.version.known))
 
     def recover_partitions(self) -> None:
-        """List the files of all partition directories that exist (MSCK REPAIR TABLE). If the table reads
-        known partitions only, the partitions found become the known ones."""
+        """List the files in all existing partition directories, and publish a version with the files found
+        (MSCK REPAIR TABLE). If the table has only registered partitions, the partitions found become the
+        registered ones."""
         with self._writer:
             names = [name.lower() for name in self.partition_columns]
             found = [
@@ -174,9 +180,9 @@ class FileTable:
         self.on_insert()
 
     def _listed(self, known: tuple[RawPartition, ...] | None) -> tuple[DataFile, ...]:
-        """Return the files in the directory that are not empty; with ``known``, only the files of these
-        partitions, None = of all. A file that the current version has keeps its object. A missing directory
-        has no files."""
+        """Return the files in the directory that are not empty. ``known``: only the files of these
+        partitions, None = of all. A file that the current version has, too, is the same object as there. If
+        the directory is missing, there are no files."""
         try:
             found = list_files(self.location, self.access, self.version.listing).filled
         except OperationalError as error:
@@ -187,8 +193,9 @@ class FileTable:
         return tuple(before.get(file, file) for file in found if known is None or file.partition in known)
 
     def drop(self) -> None:
-        """Publish a version without files. For a managed table, also remove each file once no reader holds
-        it, and then the directory; files that no table's writer has made stay."""
+        """Publish a version without files. For a managed table, also remove each file as soon as no reader of
+        this process uses it, and then the directory. Files whose names are not those of a table's writer
+        stay."""
         with self._writer:
             last = self.version
             self._publish(())
@@ -202,7 +209,7 @@ class FileTable:
 
     def check_empty(self) -> None:
         """Raise ProgrammingError if the directory has any entry, hidden or not: Spark's CREATE TABLE AS
-        SELECT refuses such a location. Remains of a dead writer don't count."""
+        SELECT refuses such a location. What a dead writer has left is removed first."""
         with contextlib.suppress(OSError):
             finish_dead(self.location, self.access)
         try:
@@ -219,30 +226,32 @@ class FileTable:
     def begin_insert(
         self, *, overwrite: bool = False, time_zone: str = "UTC", token: str | None = None
     ) -> "FileWrite":
-        """Start an insert; its commit lets the files appear together, beside the present files or with
-        ``overwrite`` instead of them. ``time_zone``: the time zone of times written as text. ``token``: a
-        text in the names of the files, by which :meth:`has_files_of` finds the files. Raises
-        NotSupportedError for a format that can't be written."""
+        """Start an insert, whose commit makes all its files visible at once: beside the present files, or
+        with ``overwrite`` in place of them. ``time_zone``: the time zone of timestamps written as text.
+        ``token``: a text that the files' names contain and by which :meth:`has_files_of` finds the files.
+        Raises NotSupportedError for a format that can't be written."""
         if self.format not in WRITTEN:
             raise NotSupportedError(f"table {self.name}: writing files of the format {self.format}")
         parts = _TableParts(self, overwrite=overwrite)
         return FileWrite(f"table {self.name}", self.location, self.version, parts, time_zone, token)
 
     def has_files_of(self, token: str) -> bool:
-        """Whether the directory has files of the insert with the token, see :func:`has_files_of`."""
+        """Return whether the directory has the files of the insert whose ``token`` was passed to
+        :meth:`begin_insert`."""
         return has_files_of(self.location, token, self.access)
 
     def adopt(self, version: FileVersion) -> None:
-        """Make ``version``, which another session has published, the current version; do nothing if it is
-        not newer than the current version. No writer of this session is awaited: a writer may wait for the
-        thread that hears of other sessions, and calls this method."""
+        """Make ``version``, which another session has published, the current version; do nothing if it is not
+        newer than the current one. This method doesn't wait for :meth:`turn`: a writer in its turn may be
+        waiting for the thread that receives other sessions' changes and calls this method."""
         with self._adopting:
             if version.number > self.version.number:
                 self._current = FileSnapshot(self.name, version, self.access)
 
     def add_files(self, write: FolderWrite, files: tuple[DataFile, ...], *, overwrite: bool) -> None:
-        """Let the written files appear, and publish a version with the present and the written files, or only
-        the latter. An overwrite replaces all present files, no matter which program has written them."""
+        """Commit the write, and publish a version with the written files ``files``: beside the present files,
+        or with ``overwrite`` in place of all present files, whichever program has written them. Raises
+        OperationalError if the table is retired, or if an overwrite would remove files that must stay."""
         with self._writer, write.alone() as pending:
             if self._retired:
                 raise superseded(self.name)
@@ -258,9 +267,10 @@ class FileTable:
             write.remove_when_unread([(file, file.path) for file in replaced])
 
     def _replaced(self, pending: Pending) -> tuple[DataFile, ...]:
-        """Return the files that an overwrite removes: all visible files below the table's directory. Unless
-        the table may replace foreign files, raises OperationalError for a file whose name no table's writer
-        gives, and for a file in a folder that the table doesn't read."""
+        """Return the files that an overwrite removes: all files below the table's directory that are not
+        hidden. Unless the option overwriteForeignFiles is true, raise OperationalError if one of them has not
+        the name of a writer's file, or is in a folder that the table doesn't read. ``pending``: the changes
+        that commits have still to carry out."""
         known = {file.path: file for file in self.version.files}
         found = list_files(self.location, self.access, ListingOptions(recursive=True), pending).described
         foreign = [file.path for file in found if not is_part(file.path) or not self._reads(file.path)]
@@ -269,8 +279,8 @@ class FileTable:
         return tuple(known.get(file.path, file) for file in found)
 
     def _reads(self, path: str) -> bool:
-        """Return whether the file is in a folder of the table: the table's own folder, or a partition's.
-        Further folders below may belong to other tables."""
+        """Return whether the file at ``path`` is in the table's directory itself or in a partition directory
+        (or anywhere below with recursiveFileLookup). Other folders below may belong to other tables."""
         below = os.path.relpath(os.path.dirname(path), os.path.abspath(self.location))
         return (
             below == os.curdir
@@ -291,8 +301,9 @@ class FileTable:
 
 
 def has_files_of(location: str, token: str, access: FileAccess) -> bool:
-    """Whether a directory has files of the insert with the token: all of them, since they appear together.
-    Raises OperationalError if the directory can't be listed."""
+    """Return whether the directory ``location`` has the files of the insert with the token ``token``; as they
+    appear at once, one file stands for all. Raises OperationalError if the directory can't be listed; False
+    if it doesn't exist."""
     with contextlib.suppress(OSError, Error):
         finish_dead(location, access)
     try:
@@ -305,11 +316,12 @@ def has_files_of(location: str, token: str, access: FileAccess) -> bool:
 
 
 def _nothing() -> None:
-    """Do nothing: the default of ``on_insert``, for a table of one session."""
+    """Do nothing; the value of ``on_insert`` for a table that only one session uses."""
 
 
 class _TableParts:
-    """The parts of an insert into a table, hidden in the table's folder until they are published."""
+    """The files of an insert into a table, in a hidden folder of the table's directory until
+    :meth:`publish`."""
 
     def __init__(self, table: FileTable, *, overwrite: bool) -> None:
         self._table, self._overwrite = table, overwrite
@@ -317,25 +329,27 @@ class _TableParts:
 
     @property
     def first_number(self) -> int:
-        """See :meth:`~sqlfront_connectors.files.file_write.Parts.first_number`. The order of the files' names
-        in a folder is the order of their insertion."""
+        """The number in the name of the first file that the insert writes: the number of present files, so
+        that the names sort in the order of insertion; 0 for an overwrite."""
         return 0 if self._overwrite else len(self._table.version.files)
 
     def part(self, path: str) -> str:
-        """See :meth:`~sqlfront_connectors.files.file_write.Parts.part`."""
+        """Begin a file that will appear at ``path`` below the table's directory, and return the path at which
+        to write it now."""
         return self._begun().part(path)
 
     def publish(self, files: tuple[DataFile, ...]) -> None:
-        """See :meth:`~sqlfront_connectors.files.file_write.Parts.publish`."""
+        """Make all files visible, and publish a version of the table with them. ``files``: the files with
+        their final paths."""
         self._table.add_files(self._begun(), files, overwrite=self._overwrite)
 
     def _begun(self) -> FolderWrite:
-        """The write, begun when it is first needed."""
+        """Return the write to the table's directory, which the first call begins."""
         if self._write is None:
             self._write = FolderWrite(self._table.location, self._table.access)
         return self._write
 
     def abort(self) -> None:
-        """See :meth:`~sqlfront_connectors.files.file_write.Parts.abort`."""
+        """Discard the files, unless they are published."""
         if self._write is not None:
             self._write.abort()

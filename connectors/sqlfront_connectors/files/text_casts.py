@@ -1,5 +1,5 @@
-"""Conversion of a file's texts into typed columns by the engine's own casts, so that a field means the same
-as ``CAST(field AS type)``."""
+"""Conversion of a file's texts into typed columns by the engine's own casts, so that a field is read as
+``CAST(field AS type)`` would."""
 
 import pyarrow as pa
 
@@ -11,8 +11,8 @@ from sqlfront_values.types import STRING
 
 
 def malformed(path: str, what: str) -> DataError:
-    """Return Spark's error for a record that doesn't parse, in mode FAILFAST. ``what``: the record, or the
-    reason, for the message."""
+    """Return Spark's error for a record that doesn't parse, in mode FAILFAST. ``path``: the file. ``what``:
+    the record or the reason, for the message."""
     return DataError(
         f"Malformed records are detected in record parsing of {path}: {what}. Parse Mode: FAILFAST.",
         condition="MALFORMED_RECORD_IN_PARSING.WITHOUT_SUGGESTION",

@@ -1,5 +1,5 @@
-"""Numbers in as many bytes as they need, seven bits a byte and the lowest first (LEB128), as in Thrift's
-compact protocol and Protocol Buffers."""
+"""Integers in as many bytes as they need, seven bits a byte and the lowest bits first (LEB128), as in
+Thrift's compact protocol and Protocol Buffers."""
 
 from typing import Final
 
@@ -12,8 +12,8 @@ class MalformedData(Exception):
 
 
 def read_varint(data: bytes, at: int) -> tuple[int, int]:
-    """Read the unsigned number that begins at the index ``at``; returns the number and the index behind it.
-    Raises MalformedData for more than ten bytes, IndexError where the data end within the number.
+    """Read the unsigned integer that begins at the index ``at``; returns the integer and the index after it.
+    Raises MalformedData for more than ten bytes, IndexError if the data end within the integer.
 
     >>> read_varint(bytes([0xAC, 0x02, 0x00]), 0)
     (300, 2)

@@ -12,13 +12,13 @@ from sqlfront_connectors.files.locations.partition_values import partition_value
 
 
 class FileVersion(msgspec.Struct, frozen=True):
-    """A version of a file table. ``number`` grows with each version. ``files``: the files of the rows.
-    ``data_schema`` has the columns in the files, ``partition_schema`` the columns in the names of
-    directories, ``schema`` both (logical types): the partition columns behind the data columns, or in the
-    place of a file's column of the same name.
+    """A version of a file table. ``number``: grows with each version. ``files``: the files that have the
+    rows. ``data_schema``: the columns in the files. ``partition_schema``: the columns in the names of
+    directories. ``schema``: all columns with logical types, the data columns first; a partition column that
+    the files have as well is where the file's column would be.
 
-    ``options``: the options of the format. ``known``: the only partitions whose files are listed, None = all.
-    ``listing``: the options that choose the files.
+    ``options``: the options of the format. ``known``: the registered partitions, the only ones whose files
+    are listed; None = all partition directories. ``listing``: the options that choose the files.
     """
 
     number: int
@@ -42,8 +42,9 @@ class FileVersion(msgspec.Struct, frozen=True):
         return tuple(self.schema.get_field_index(name) for name in self.partition_schema.names)
 
     def partition_values(self, file: DataFile, time_zone: str) -> Mapping[int, object]:
-        """Return the file's values of the partition columns, as Python values by the columns' ordinals in
-        ``schema``. Raises OperationalError (INVALID_PARTITION_VALUE) for a text that doesn't fit its type."""
+        """Return the values of the partition columns for the file's rows, as Python values by the columns'
+        ordinals in ``schema``. ``time_zone``: the time zone of times that state none. Raises OperationalError
+        (INVALID_PARTITION_VALUE) for a directory's text that doesn't fit the column's type."""
         raw = {name.lower(): value for name, value in file.partition}
         return {
             ordinal: partition_value(raw.get(column.name.lower()), column.type, column.name, time_zone)

@@ -1,9 +1,9 @@
-"""Writers' hidden folders, and the locks by which processes that write to one folder know of each other.
+"""The hidden folders of writers, and the locks by which processes that write to one folder notice each other.
 
-A writer keeps its parts in a hidden folder ``.sqlfront-<id>``, which has a file ``lock``; the system releases
-the lock of this file when the writer's process ends. The names in a folder change, and are listed, under a
-lock of the folder itself. On file systems without such locks (some network file systems) two writers must not
-meet.
+A writer keeps its parts (unfinished files) in a hidden folder ``.sqlfront-<id>``, which has a file ``lock``;
+the system releases the lock on this file when the writer's process ends. Names in the table's folder are
+changed and listed only under a lock on the folder itself. On file systems without such locks (some network
+file systems) there must be only one writer at a time.
 """
 
 import errno
@@ -43,11 +43,12 @@ FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class WriterFolder:
-    """The hidden folder of a living writer of this process. ``name``: the hidden folder's name;
-    ``descriptor``: the open hidden folder."""
+    """The hidden folder of a writer in this process. ``name``: the hidden folder's name. ``descriptor``: the
+    descriptor of the open hidden folder."""
 
     def __init__(self, table: int) -> None:
-        """Make the hidden folder in the folder ``table``, a descriptor whose lock the caller holds."""
+        """Make the hidden folder. ``table``: the descriptor of the folder in which to make it; the caller
+        holds the lock of that folder."""
         self.name = f"{PREFIX}{uuid.uuid4().hex}"
         os.mkdir(self.name, dir_fd=table)
         self.descriptor = os.open(self.name, FOLDER, dir_fd=table)
@@ -56,17 +57,17 @@ class WriterFolder:
             fcntl.flock(self._alive, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
     def close(self) -> None:
-        """Close the hidden folder, and give up the lock that shows that its writer lives: from now on other
-        writers may handle what is left in the folder. Nothing is removed."""
+        """Close the hidden folder, and release the lock that shows that its writer is alive: from now on
+        another writer may complete or remove what is left in the folder. This method removes nothing."""
         os.close(self.descriptor)
         os.close(self._alive)
 
 
 @contextmanager
 def locked(folder: str, access: FileAccess, *, shared: bool = False) -> Iterator[int]:
-    """Return a context manager that locks the folder; its value is the folder's descriptor. ``shared``: other
-    readers may hold the lock at the same time. Raises OSError if the folder can't be opened, OperationalError
-    if another process keeps the lock for :data:`PATIENCE` seconds."""
+    """Return a context manager that locks the folder; its value is the folder's descriptor. ``shared``: take
+    a lock that several readers may hold at the same time. Raises OSError if the folder can't be opened,
+    OperationalError if another process keeps the lock for more than :data:`PATIENCE` seconds."""
     while True:
         with access.folder(folder) as descriptor:
             _take(descriptor, fcntl.LOCK_SH if shared else fcntl.LOCK_EX, folder)
@@ -77,7 +78,8 @@ def locked(folder: str, access: FileAccess, *, shared: bool = False) -> Iterator
 
 
 def is_alive(writer: int) -> bool:
-    """Return whether the process of a writer lives. ``writer``: the descriptor of the writer's folder."""
+    """Return whether the process of a writer is alive; True if that is unknown. ``writer``: the descriptor of
+    the writer's hidden folder."""
     try:
         lock = os.open(_LOCK, os.O_RDONLY | AS_IT_IS, dir_fd=writer)
     except FileNotFoundError:
@@ -94,9 +96,9 @@ def is_alive(writer: int) -> bool:
 
 
 def writers(table: int) -> list[str]:
-    """Return the names of writers' folders in the table's folder, a descriptor. In a folder like ``/tmp``,
-    where no user can remove other users' files, only writers' folders count that belong to this user or the
-    folder's owner."""
+    """Return the names of the writers' hidden folders in a table's folder. ``table``: the folder's
+    descriptor. In a folder with the sticky bit, like ``/tmp``, hidden folders count only if they belong to
+    this user or to the folder's owner."""
     found = os.fstat(table)
     trusted = (found.st_uid, os.getuid()) if found.st_mode & stat.S_ISVTX else None
     names = []
@@ -111,8 +113,9 @@ def writers(table: int) -> list[str]:
 
 @contextmanager
 def opened(name: str, table: int) -> Iterator[int | None]:
-    """Return a context manager that opens the writer's folder ``name`` in the table's folder; its value is a
-    descriptor, None if the writer's folder is gone."""
+    """Return a context manager that opens a writer's hidden folder; its value is the descriptor, None if the
+    hidden folder is gone. ``name``: the hidden folder's name. ``table``: the descriptor of the folder in
+    which it is."""
     try:
         descriptor = os.open(name, FOLDER, dir_fd=table)
     except FileNotFoundError:
@@ -125,7 +128,8 @@ def opened(name: str, table: int) -> Iterator[int | None]:
 
 
 def check_name(path: str) -> None:
-    """Raise OSError if no file can have the path; :mod:`os` would raise different exceptions."""
+    """Raise OSError if no file can have the path (because of NUL, or characters that can't be encoded);
+    :mod:`os` itself would raise ValueError or UnicodeEncodeError."""
     try:
         encoded = os.fsencode(path)
     except UnicodeEncodeError:
@@ -135,9 +139,9 @@ def check_name(path: str) -> None:
 
 
 def _take(descriptor: int, how: int, folder: str) -> None:
-    """Take the lock of the folder. ``descriptor``: the open folder; ``how``: LOCK_SH or LOCK_EX; ``folder``:
-    the path for the error. Waits up to :data:`PATIENCE` seconds, then raises OperationalError; on a file
-    system without locks, returns at once."""
+    """Take the lock of an open folder. ``descriptor``: the folder; ``how``: LOCK_SH or LOCK_EX; ``folder``:
+    the folder's path, for the error. Waits up to :data:`PATIENCE` seconds for the lock, then raises
+    OperationalError. On a file system without locks, returns at once without a lock."""
     deadline, pause = time.monotonic() + PATIENCE, _FIRST_PAUSE
     while True:
         try:

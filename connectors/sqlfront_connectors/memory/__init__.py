@@ -5,12 +5,12 @@ versions, each a tuple of segments: the first segment holds nearly all rows, ord
 inserts add small segments, a delete marks rows, and a merge rewrites segments that have gathered many
 changes. A reader takes one version and keeps it; a writer publishes the next version at once.
 
-Both tables, of one process and spread over members, fulfil one contract (``keyed_table``, with the shared
-parts of versions, tables and inserts). This folder also has ``scan`` (the source of a job),
-``numbered_table`` (rows with the numbers that name the rows of an UPDATE or DELETE); the table of one
-process, ``table``; and ``connector`` (CREATE TABLE). Its rooms:
+There are two kinds of memory table, of one process and spread over members; both fulfil the contract in
+``keyed_table``, which also has the parts that they share. This folder also has ``scan`` (the source of a
+job), ``numbered_table`` (rows with the numbers by which UPDATE and DELETE name them), ``table`` (the table of
+one process) and ``connector`` (CREATE TABLE). Its subfolders:
 
-* ``segments``: the rows of one version in one process, all of a table or a member's share. No members.
+* ``segments``: the rows of one version in one process, all of a table or a member's share; knows no members.
 * ``spread``: the table whose rows are spread over the members of a cluster.
 * ``exchange``: exchange of rows with processes that are not members, and the lifetime of the members' shares.
 

@@ -15,8 +15,8 @@ MakeTable = Callable[[str, pa.Schema, Partitioning | None], KeyedTable]
 
 
 class MemoryConnector:
-    """The connector of ``USING memory [CLUSTERED BY (k, ...) [INTO n BUCKETS]]``. ``make`` is called with
-    name, schema and partitioning to make a table; the default makes a table in this process."""
+    """The connector of ``USING memory [CLUSTERED BY (k, ...) [INTO n BUCKETS]]``. ``make``: the function that
+    makes a table of a name, a schema and a partitioning; the default makes a table of this process."""
 
     format = "memory"
 
@@ -25,7 +25,8 @@ class MemoryConnector:
 
     def create(self, definition: TableDefinition) -> KeyedTable:
         """Make an empty table. Raises ProgrammingError for a definition without columns, with LOCATION,
-        OPTIONS or PARTITIONED BY, or with a CLUSTERED BY that :func:`partitioning_of` refuses."""
+        OPTIONS or PARTITIONED BY, or with a CLUSTERED BY for which :func:`partitioning_of` raises
+        ProgrammingError."""
         if definition.schema is None:
             raise ProgrammingError(f"table {definition.name}: USING memory needs columns or AS SELECT")
         if definition.location is not None or definition.options:
@@ -38,9 +39,9 @@ class MemoryConnector:
 
 
 def partitioning_of(definition: TableDefinition) -> Partitioning | None:
-    """Return the partitioning that CLUSTERED BY asks for, None without CLUSTERED BY; without INTO n BUCKETS
-    the number of partitions is DEFAULT_PARTITIONS. Raises ProgrammingError for an unknown column and for a
-    column of a nested type."""
+    """Return the partitioning that CLUSTERED BY states; None without CLUSTERED BY. Without INTO n BUCKETS the
+    number of partitions is DEFAULT_PARTITIONS. Raises ProgrammingError for an unknown column and for a column
+    of a nested type."""
     if not definition.clustered_by:
         return None
     assert definition.schema is not None

@@ -1,5 +1,5 @@
-"""The contract of memory tables, of one process or spread over the members of a cluster, and the parts that
-don't depend on the place of the rows."""
+"""The contract of memory tables, whether their rows are in one process or spread over the members of a
+cluster, and the code that both kinds share."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
@@ -28,7 +28,8 @@ Source = TypeVar("Source", bound=MemoryScan)
 
 
 class KeyedSnapshot(ABC):
-    """One version of a memory table."""
+    """One version of a memory table. ``indexes``: the secondary indexes. ``keys``: the sequences of columns
+    by which rows can be looked up, the partition key first."""
 
     def __init__(
         self,
@@ -54,47 +55,51 @@ class KeyedSnapshot(ABC):
 
     @property
     def statistics(self) -> TableStatistics:
-        """The exact number of rows; bounds and null counts, which include deleted rows until a merge removes
-        the rows; and estimated distinct counts."""
+        """The statistics of this version: the exact number of rows, estimated distinct counts, and bounds and
+        null counts of each column. The bounds and null counts also cover deleted rows until a merge of
+        segments removes these rows."""
         return self._statistics
 
     @abstractmethod
     def scan(self, request: ScanRequest) -> ScanPlan:
-        """Return the source of a scan; if the request has keys, the source reads only the rows of the
+        """Return the plan of a scan. If the request has keys, the source reads only the rows with these
         keys."""
 
     @abstractmethod
     def row_path(
         self, by: tuple[int, ...], columns: tuple[int, ...], query: QueryRun | None = None
     ) -> RowPath | None:
-        """Return the path to ``columns`` by the values of ``by``, the columns of the clustering key or of an
-        index (both are ordinals of the table); None if there is no quick path. ``query``: the query that
-        reads the rows; a wait for members ends with the query."""
+        """Return a lookup of rows by the values of the columns ``by``, which must be the partition key or the
+        columns of an index; the lookup returns the values of ``columns`` (both ordinals of the table). None
+        if there is no quick lookup. ``query``: the query that reads the rows; when the query ends, the lookup
+        stops waiting for members."""
 
     @abstractmethod
     def small_rows(self, columns: tuple[int, ...], limit: int) -> Sequence[RowValues] | None:
-        """Return the values of ``columns`` of all rows if the version has at most ``limit`` rows, all in this
-        process; else None."""
+        """Return the values of ``columns`` (ordinals of the table) of all rows if the version has at most
+        ``limit`` rows, all in this process; else None."""
 
     def exact_filters(self, filters: tuple[Expr, ...]) -> tuple[Expr, ...]:
-        """Return no filter: the scan finds rows by keys only."""
+        """Return no filter: a scan only leaves out chunks by the filters, so that the plan has to apply all
+        of them."""
         return ()
 
     def pieces(self, request: ScanRequest) -> tuple[ScanPieces, ...]:
-        """Return the number of chunks that a scan reads, and of all chunks; an empty tuple for a scan by
-        keys."""
+        """Return the number of chunks (pieces of a segment) that a scan for ``request`` reads, and of all
+        chunks; empty for a scan by keys."""
         if request.keys is not None or request.keys_from is not None:
             return ()
         return (ScanPieces("chunks", *self._count_chunks(judged(request.filters))),)
 
     @abstractmethod
     def _count_chunks(self, filters: tuple[Expr, ...]) -> tuple[int, int]:
-        """Return the number of chunks that the filters don't rule out, and the number of all chunks."""
+        """Return the number of chunks that may have rows that match the filters, and the number of all
+        chunks."""
 
     def _source(self, make: Callable[..., Source], resource: str, request: ScanRequest) -> Source:
-        """Make the source of a scan for ``request``: ``make`` is
-        :class:`~sqlfront_connectors.memory.scan.MemoryScan` or a maker of a subclass, ``resource`` the name
-        under which the source finds its share."""
+        """Return the source of a scan for ``request``. ``make``: the class
+        :class:`~sqlfront_connectors.memory.scan.MemoryScan`, or a function that makes an instance of a
+        subclass. ``resource``: the name of the resource in which the source finds the rows."""
         return make(
             resource,
             self.name,
@@ -111,7 +116,7 @@ class KeyedSnapshot(ABC):
 
 
 class KeyedTable(ABC):
-    """A memory table: readers find rows by key, and writers publish whole versions."""
+    """A memory table: rows can be looked up by key, and a write publishes a whole new version."""
 
     format = "memory"
 
@@ -139,65 +144,69 @@ class KeyedTable(ABC):
 
     @abstractmethod
     def drop(self) -> None:
-        """Drop the table. Its rows are freed when no reader needs them any more: a reader that has just
-        looked up the table's name still finds the rows."""
+        """Drop the table. Its rows are freed once no reader needs them: a reader that has looked up the
+        table's name just before still finds the rows."""
 
     @abstractmethod
     def turn(self) -> AbstractContextManager[object]:
-        """Return a context manager within which no other writer publishes a version; entering it waits for
-        the other writers."""
+        """Return a context manager that waits for the writer's turn: within its block no other writer, of any
+        session, publishes a version."""
 
     def retire(self) -> None:
-        """Refuse all further writes, of all sessions, since another table has taken this one's place, and
-        drop the table. The caller has the turn, so that no write comes between the two."""
+        """Drop the table and refuse all further writes of all sessions, because another table replaces it in
+        the catalog. The caller has to be in a block of :meth:`turn`, so that no write comes in between."""
         self.retired = True
         self.drop()
 
     @abstractmethod
     def publish(self, batches: Sequence[pa.RecordBatch], *, overwrite: bool) -> int:
-        """Publish the rows (after all present rows, or instead of them) as the next version, at once. Returns
-        the number of rows."""
+        """Publish the next version, with the rows of ``batches`` after all present rows, or with
+        ``overwrite`` in place of them. Return the number of rows in ``batches``."""
 
     @property
     def in_place(self) -> bool:
-        """True if the rows lie on the members on which jobs look for their partitions; always True if all
-        rows are in this process."""
+        """True if each row is on the member that owns its partition, where jobs look for it; always True if
+        all rows are in this process."""
         return True
 
     @property
     def home_columns(self) -> tuple[int, ...]:
-        """The columns that determine the member of a row, as ordinals of the
+        """The columns whose values determine on which member a row is, as ordinals of the
         :class:`~sqlfront_connectors.memory.numbered_table.NumberedTable`; empty if all rows are in this
         process."""
         return ()
 
     @abstractmethod
     def change_rows(self, rows: Sequence[RowValues], *, stores: bool, query: QueryRun | None = None) -> None:
-        """Publish a version without the given rows of the current version, without a job. The last value of a
-        row in ``rows`` is its number. With ``stores``, the values before the number are a new row that
-        replaces the deleted row and has the same values in :attr:`home_columns`; without ``stores``, the
-        values before the number are the deleted row's values of :attr:`home_columns`. The caller has the
-        turn. If ``rows`` is empty, nothing is published.
+        """Delete or replace rows of the current version, without a job, and publish the result as a version;
+        publish nothing if ``rows`` is empty. A spread table must have a partition key. The caller has to be
+        in a block of :meth:`turn`.
 
-        Raises the errors of a lookup; then nothing is published. ``query``: a wait for members ends with the
-        query.
+        The last value in each item of ``rows`` is the number of the row to delete. With ``stores``, the
+        values before the number are a new row, which replaces the deleted row and must have the same values
+        in :attr:`home_columns`. Without ``stores``, the values before the number are the deleted row's values
+        of :attr:`home_columns`.
+
+        ``query``: the query of the statement; when the query ends, this method stops waiting for members.
+        Raises OperationalError, and publishes nothing, if a member is lost, partitions have changed their
+        owners, or memory is short.
         """
 
     @abstractmethod
     def set_indexes(self, indexes: tuple[IndexDefinition, ...]) -> None:
-        """Publish a version of the same rows with exactly these indexes."""
+        """Publish a version with the same rows that has exactly the indexes ``indexes``."""
 
     def begin_insert(
         self, *, overwrite: bool = False, time_zone: str = "UTC", token: str | None = None
     ) -> "MemoryWrite":
-        """Start an insert; its commit publishes the rows behind all present rows, or with ``overwrite``
-        instead of them. ``time_zone`` and ``token`` have no effect: the table has neither times as text nor
+        """Start an insert, whose commit publishes the rows after all present rows, or with ``overwrite`` in
+        place of them. ``time_zone`` and ``token`` have no effect: the table has neither texts of times nor
         files."""
         return MemoryWrite(self, overwrite=overwrite)
 
 
 class MemoryWrite:
-    """An insert into a memory table under way; the rows stay in this process until the commit."""
+    """An insert into a memory table; the rows stay in this process and invisible until :meth:`commit`."""
 
     def __init__(self, table: KeyedTable, *, overwrite: bool) -> None:
         self._table = table
@@ -206,20 +215,21 @@ class MemoryWrite:
         self._charged = 0
 
     def append(self, batch: pa.RecordBatch) -> None:
-        """Keep the batch until the commit. Raises OperationalError if there is no memory for the batch."""
+        """Collect the batch for the commit. Raises OperationalError if the memory budget of tables is
+        exceeded."""
         if self._table.memory is not None:
             self._table.memory.charge(batch.nbytes, self._table.name)
             self._charged += batch.nbytes
         self._batches.append(batch)
 
     def commit(self) -> int:
-        """Publish all rows as one new version, and return their number. Raises OperationalError if there is
-        no memory for the version."""
+        """Publish all collected rows as one new version, and return their number. Raises OperationalError if
+        the memory budget of tables is exceeded."""
         self._release()  # the version takes the batches' place
         return self._table.publish(self._batches, overwrite=self._overwrite)
 
     def abort(self) -> None:
-        """Discard the rows."""
+        """Discard the collected rows."""
         self._batches.clear()
         self._release()
 

@@ -1,6 +1,6 @@
-"""A memory table with the number of each row behind its columns: the input of DELETE and UPDATE.
+"""A memory table with an additional last column, the number of each row: the input of DELETE and UPDATE.
 
-See :mod:`~sqlfront_connectors.memory.segments.numbering`.
+:mod:`~sqlfront_connectors.memory.segments.numbering` defines the numbers.
 """
 
 from collections.abc import Sequence
@@ -30,7 +30,9 @@ NUMBER: Final = pa.field("number of the row", BIGINT)
 
 
 class NumberedTable:
-    """A memory table with the number of each row behind its columns."""
+    """A view of a memory table whose last column is the number of each row. If the table is spread over
+    members and has no partition key, the column :data:`HOME`, from which the row's member follows, precedes
+    the number."""
 
     def __init__(self, table: KeyedTable) -> None:
         self._table = table
@@ -45,20 +47,21 @@ class NumberedTable:
 
     @property
     def partitioning(self) -> Partitioning | None:
-        """The partitioning of the table."""
+        """The partitioning of the memory table; None if it has none."""
         return self._table.partitioning
 
     def snapshot(self) -> "NumberedSnapshot":
-        """Return the version that was published last. If the caller has the writer's turn, this is the
-        version to change."""
+        """Return the version of the memory table that was published last. For a caller that has the writer's
+        turn, this is the version that its UPDATE or DELETE changes."""
         return NumberedSnapshot(self._table, self.schema)
 
     def drop(self) -> None:
-        """Do nothing: the rows belong to the table."""
+        """Do nothing: the rows belong to the memory table."""
 
 
 class NumberedSnapshot:
-    """A version of a memory table, spread or not, whose scans can emit the rows' numbers."""
+    """A version of a memory table whose scans can also emit the number of each row. ``schema``: the schema of
+    the :class:`NumberedTable`."""
 
     def __init__(self, table: KeyedTable, schema: pa.Schema) -> None:
         self._snapshot = table.snapshot()
@@ -69,36 +72,38 @@ class NumberedSnapshot:
 
     @property
     def version(self) -> int:
-        """The number of the version."""
+        """The number of the memory table's version."""
         return self._snapshot.version
 
     @property
     def statistics(self) -> TableStatistics:
-        """The version's statistics; none of the numbers' columns."""
+        """The statistics of the memory table's version; the additional columns have none."""
         return self._snapshot.statistics
 
     @property
     def keys(self) -> tuple[tuple[int, ...], ...]:
-        """The version's key columns."""
+        """The sequences of columns by which rows of the version can be looked up."""
         return self._snapshot.keys
 
     def row_path(
         self, by: tuple[int, ...], columns: tuple[int, ...], query: QueryRun | None = None
     ) -> RowPath | None:
-        """Return the path of the version, see :class:`KeyedSnapshot`; None if the schema has :data:`HOME`."""
+        """Return a lookup of rows by the columns ``by``, as :meth:`KeyedSnapshot.row_path` does; None if the
+        schema has :data:`HOME`, because a lookup doesn't return a row's home."""
         return None if self._has_homes else self._snapshot.row_path(by, columns, query)
 
     def small_rows(self, columns: tuple[int, ...], limit: int) -> Sequence[RowValues] | None:
-        """Return the version's rows, numbers included, if the version is not spread; else None."""
+        """Return the values of ``columns``, which may include the number, of all rows; None if the table is
+        spread or has more than ``limit`` rows."""
         return None if self._is_spread else self._snapshot.small_rows(columns, limit)
 
     def exact_filters(self, filters: tuple[Expr, ...]) -> tuple[Expr, ...]:
-        """Return the conjuncts that the version's scan applies."""
+        """Return the conjuncts that a scan of the memory table's version applies completely."""
         return self._snapshot.exact_filters(filters)
 
     def scan(self, request: ScanRequest) -> ScanPlan:
-        """Return the version's scan, which also emits the rows' numbers and homes where ``request`` asks for
-        these columns."""
+        """Return the plan of a scan of the memory table's version, which also emits the additional columns
+        (number and home) if ``request`` has their ordinals."""
         known = tuple(place for place in request.columns if place < self._width)
         planned = self._snapshot.scan(replace(request, columns=known))
         if isinstance(planned.source, MemoryScan):

@@ -1,4 +1,4 @@
-"""The source of a memory table: slices of the segments, or the rows of given keys."""
+"""The source of a memory table, which emits slices of the table's segments or the rows with given keys."""
 
 import math
 from collections.abc import Generator, Iterator, Sequence
@@ -33,19 +33,20 @@ Given = Generator[Take, pa.RecordBatch | None, tuple[Key, ...] | None]
 
 
 class MemoryScan(Processor, frozen=True):
-    """A source that reads the :class:`~sqlfront_connectors.memory.segments.share.TableShare` found as
-    ``context.resources[resource]``.
+    """A source of rows of the memory table ``table``. The rows are those of the
+    :class:`~sqlfront_connectors.memory.segments.share.TableShare` in ``context.resources[resource]``.
 
-    ``columns`` are ordinals of the table. With ``keys`` (a literal of the column's type for each of the
-    columns ``by``, the columns of the partitioning or of an index) one instance emits only the rows of these
-    keys; with ``partitions`` the scan emits only those partitions. Parallel instances take every n-th batch.
-    ``numbered``: the rows' numbers follow the table's columns
-    (:mod:`~sqlfront_connectors.memory.segments.numbering`).
+    ``columns``: ordinals of the table. ``partitions``: emit only rows of these partitions, None = of all.
+    ``filters``: conjuncts by which the scan may leave out chunks; an emitted row need not satisfy them.
+    ``numbered``: the columns after the table's are the rows' numbers
+    (:mod:`~sqlfront_connectors.memory.segments.numbering`). Parallel instances share the slices in turn.
 
-    ``filters`` are conjuncts by which the scan may skip chunks; an emitted row need not satisfy them.
-    ``keys_from``: the keys are these columns of the input's rows, in the order of ``by``; a row with a null
-    in these columns gives a key only with ``null_keys``. For more than :data:`MOST_GIVEN` keys the scan emits
-    all rows.
+    ``keys``: emit only the rows whose columns ``by`` (the partition key or the columns of an index) have one
+    of these keys, each a tuple of literals; then one instance emits all rows.
+
+    ``keys_from``: the keys are in these columns of the input's rows, in the order of ``by``; an input row
+    with a null there gives no key unless ``null_keys``. For more than :data:`MOST_GIVEN` distinct keys the
+    scan emits all rows.
     """
 
     reads_table: ClassVar[bool] = True
@@ -80,30 +81,33 @@ class MemoryScan(Processor, frozen=True):
         yield from self.limited(self.own(segments, share.partitions, context))
 
     def share_of(self, context: ProcessorContext) -> TableShare | None:
-        """Return the rows to read; None if this member has no rows to read."""
+        """Return the rows to read, from the context's resources; None if this member has no rows of the
+        table."""
         share = context.resources[self.resource]
         assert isinstance(share, TableShare)
         return share
 
     def home(self, share: TableShare) -> int | None:
-        """Return the home of the share's rows (:mod:`~sqlfront_connectors.memory.segments.numbering`), None
-        if rows need none."""
+        """Return the home that all rows of the share get
+        (:mod:`~sqlfront_connectors.memory.segments.numbering`); None if rows of the table have no home."""
         return None
 
     def is_dealt_alike(self, context: ProcessorContext) -> bool:
-        """Return whether an instance gets from its input only keys whose rows this instance alone emits. If
-        False, every instance gets all keys, and only the first instance of the member emits the rows."""
+        """Return whether the instances divide the input's keys in the same way as the rows: True if each
+        instance receives only keys whose rows no other instance emits. False: every instance receives all
+        keys, and only the first instance of the member emits rows."""
         return True
 
     def own(
         self, segments: tuple[Segment, ...], partitions: tuple[int, ...], context: ProcessorContext
     ) -> Iterator[pa.RecordBatch]:
         """Yield the wanted columns of the rows that this instance emits in a scan without keys.
-        ``partitions``: the partitions of the share."""
+        ``partitions``: the partitions that the share has."""
         return self.slices(segments, self.partitions, context.local_index, context.local_parallelism)
 
     def limited(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield the batches until :attr:`limit` rows are emitted; the last batch is cut."""
+        """Yield the batches until :attr:`limit` rows are emitted; the last batch is cut to fit. None = all
+        batches."""
         left = self.limit
         for batch in batches:
             if left is not None and batch is not END_OF_PIECE:
@@ -116,9 +120,10 @@ class MemoryScan(Processor, frozen=True):
     def slices(
         self, segments: tuple[Segment, ...], partitions: tuple[int, ...] | None, share: int, shares: int
     ) -> Iterator[pa.RecordBatch]:
-        """Yield the wanted columns of the partitions (None = all) in slices of at most BATCH_ROWS rows,
-        END_OF_PIECE after each. Slices without a row that may match the filters are skipped; of the other
-        slices yield every ``shares``-th one, beginning with number ``share``."""
+        """Yield the wanted columns in slices of at most BATCH_ROWS rows, END_OF_PIECE after each.
+        ``partitions``: only rows of these partitions, None = all. Slices without a row that may match the
+        filters are left out; of the others only every ``shares``-th one is yielded, beginning with the one at
+        index ``share``."""
         number = 0
         for segment in segments:
             wanted = segment.batch.select(list(self.columns))
@@ -135,13 +140,13 @@ class MemoryScan(Processor, frozen=True):
         yield from last_round(number, share, shares)
 
     def found(self, segments: tuple[Segment, ...]) -> Iterator[pa.RecordBatch]:
-        """Yield the wanted columns of the rows with one of ``self.keys``."""
+        """Yield the wanted columns of the rows that have one of the keys in ``self.keys``."""
         assert self.keys is not None
         return self.located(segments, [tuple([literal.value for literal in key]) for key in self.keys])
 
     def given(self) -> Given:
-        """Read the input to its end, and return the distinct keys of its rows; None for more than
-        :data:`MOST_GIVEN` keys, and for a key that Python cannot represent."""
+        """Read the input to its end (a generator of steps), and return the distinct keys in its rows; None if
+        there are more than :data:`MOST_GIVEN` keys, or one that Python cannot represent."""
         assert self.keys_from is not None
         found: dict[Key, None] = {}
         is_known = True
@@ -159,7 +164,7 @@ class MemoryScan(Processor, frozen=True):
         return tuple(found) if is_known else None
 
     def located(self, segments: tuple[Segment, ...], keys: Sequence[Key]) -> Iterator[pa.RecordBatch]:
-        """Yield the wanted columns of the rows with one of ``keys``, in batches of at most BATCH_ROWS
+        """Yield the wanted columns of the rows that have one of ``keys``, in batches of at most BATCH_ROWS
         rows."""
         if not keys or not segments:
             return
@@ -185,8 +190,9 @@ class MemoryScan(Processor, frozen=True):
 
 
 def key_values(array: pa.Array) -> list[object]:
-    """Return the values of the array as values of keys: all NaNs become one NaN, -0.0 becomes 0.0, null is
-    None. Raises OverflowError for values that Python cannot represent."""
+    """Return the values of the array in the form in which keys are compared: each NaN is the same object
+    ``math.nan``, -0.0 becomes 0.0, null becomes None. Raises OverflowError for values that Python cannot
+    represent."""
     values = to_python(array)
     if not pa.types.is_floating(array.type):
         return values
@@ -198,8 +204,8 @@ def _canonical(value: float) -> float:
 
 
 def key_literals(request: ScanRequest, schema: pa.Schema) -> tuple[tuple[Literal, ...], ...] | None:
-    """Return the keys of a request as literals, which can be sent to members; None if the request has no
-    keys. ``schema`` is the table's."""
+    """Return the keys of a request as literals of the key columns' types, which can be sent to members; None
+    if the request has no keys. ``schema``: the table's logical schema."""
     if request.keys is None:
         return None
     types = [schema.field(ordinal).type for ordinal in request.by]
@@ -211,8 +217,9 @@ def key_literals(request: ScanRequest, schema: pa.Schema) -> tuple[tuple[Literal
 def _located(
     segments: Sequence[Segment], keys: Sequence[Key], partitioning: Partitioning | None, by: tuple[int, ...]
 ) -> Iterator[tuple[Segment, list[Sequence[int]]]]:
-    """Yield each segment that has rows with one of the keys, in the order of the segments, with one sequence
-    of row numbers for each key that was found. ``by``: the columns of the keys."""
+    """Yield each segment that has rows with one of the keys, in the order of the segments; with the segment,
+    for each key found in it, the numbers of the key's rows. ``by``: the columns of the keys, the partition
+    key or the columns of an index."""
     locate = locator(segments, segments[0].batch.schema, partitioning, by)
     found: dict[int, list[Sequence[int]]] = {}
     for key in keys:

@@ -1,4 +1,5 @@
-"""The memory table: immutable versions, published at once, replaced by inserts."""
+"""The memory table in one process: immutable versions, each published in one step; an insert makes a
+version."""
 
 import itertools
 import threading
@@ -38,7 +39,8 @@ _MANY_ROWS: Final = 4096
 
 
 class MemorySnapshot(KeyedSnapshot):
-    """One version of a table of this process. The column statistics are computed on first use."""
+    """One version of a :class:`MemoryTable`; its rows are in this process. The statistics of the columns are
+    computed on first use."""
 
     def __init__(
         self,
@@ -57,11 +59,11 @@ class MemorySnapshot(KeyedSnapshot):
 
     @property
     def segments(self) -> tuple[Segment, ...]:
-        """The version's rows."""
+        """The rows of the version, as segments."""
         return self._share.segments
 
     def scan(self, request: ScanRequest) -> ScanPlan:
-        """Scan the segments, by key where the request has keys."""
+        """Return a plan that reads the segments, by key lookups if the request has keys."""
         return ScanPlan(self._source(MemoryScan, self._resource, request), {self._resource: self._share})
 
     def _count_chunks(self, filters: tuple[Expr, ...]) -> tuple[int, int]:
@@ -70,13 +72,14 @@ class MemorySnapshot(KeyedSnapshot):
     def row_path(
         self, by: tuple[int, ...], columns: tuple[int, ...], query: QueryRun | None = None
     ) -> RowPath | None:
-        """Return the path to ``columns`` by the clustering key or an index; None if ``by`` is neither.
-        ``query`` has no effect: there are no members to wait for."""
+        """Return the path by which rows' ``columns`` are looked up by the values of ``by``; None if ``by`` is
+        neither the clustering key nor the columns of an index. ``query`` has no effect: there are no members
+        to wait for."""
         return self._share.path(by, columns)
 
     def small_rows(self, columns: tuple[int, ...], limit: int) -> Sequence[RowValues] | None:
-        """Return the values of ``columns`` of all rows if the version has at most ``limit`` rows and Python
-        can represent all their dates; else None."""
+        """Return the values of ``columns`` of all rows if the version has at most ``limit`` rows and every
+        date and timestamp is within the years of Python's ``datetime``; else None."""
         rows = self._statistics.rows
         if rows is None or rows > limit:
             return None
@@ -87,7 +90,7 @@ class MemorySnapshot(KeyedSnapshot):
 
 
 class MemoryTable(KeyedTable):
-    """A table held in this process (see :mod:`sqlfront_connectors.memory`)."""
+    """A memory table whose rows are in this process (see :mod:`sqlfront_connectors.memory`)."""
 
     is_spread = False
 
@@ -98,7 +101,8 @@ class MemoryTable(KeyedTable):
         partitioning: Partitioning | None = None,
         budget: MemoryBudget | None = None,
     ) -> None:
-        """``budget``: the budget to charge for the rows, None = no budget."""
+        """``budget``: the memory budget that the table's rows are charged to, None = the rows aren't
+        counted."""
         super().__init__(name, schema, partitioning)
         self.memory = None if budget is None else TableMemory(budget)
         self._identity = f"memory:{next(_identities)}"
@@ -111,16 +115,17 @@ class MemoryTable(KeyedTable):
         return self._current
 
     def drop(self) -> None:
-        """Do nothing: the rows go with their last reader. A reader that has just looked up the table's name
-        still finds the rows."""
+        """Do nothing: the rows are freed after their last reader. A reader that has just looked up the
+        table's name can still read them."""
 
     def turn(self) -> AbstractContextManager[object]:
-        """Return a context manager within which no other writer publishes."""
+        """Return a context manager within which no other thread publishes a version; entering waits for the
+        other writers."""
         return self._writer
 
     def publish(self, batches: Sequence[pa.RecordBatch], *, overwrite: bool) -> int:
-        """Publish the rows as the next version, behind all present rows or with ``overwrite`` instead of
-        them; returns the number of rows."""
+        """Publish a version with these rows after all present rows, or with ``overwrite`` in place of all
+        present rows. Returns the number of rows in ``batches``."""
         rows = sum(batch.num_rows for batch in batches)
         added: tuple[Segment, ...] = ()
         if rows > _MANY_ROWS:  # outside the lock: other writers need not wait
@@ -136,10 +141,10 @@ class MemoryTable(KeyedTable):
         deleted: Mapping[int, RowNumbers],
         batches: Sequence[pa.RecordBatch] = (),
     ) -> None:
-        """Publish ``version`` without the ``deleted`` rows (row numbers by the number of the segment) and
-        with the rows of ``batches``. If there is neither a deleted nor a new row, nothing is published. The
-        caller has the turn, so that ``version`` is still the current version; raises InternalError if it is
-        not."""
+        """Publish a version with the rows of ``version`` except the ``deleted`` rows, and with the rows of
+        ``batches``. ``deleted``: the numbers of the rows to delete, by the number of their segment. Without
+        any deleted or new row, nothing is published. The caller has entered :meth:`turn` before it took
+        ``version``; raises InternalError if ``version`` is not the current version."""
         if not deleted and not any(batch.num_rows for batch in batches):
             return
         with self._writer:
@@ -148,15 +153,16 @@ class MemoryTable(KeyedTable):
             self._current = self._next(version.segments, batches, gone=deleted)
 
     def change_rows(self, rows: Sequence[RowValues], *, stores: bool, query: QueryRun | None = None) -> None:
-        """Publish a version without the given rows; see :class:`KeyedTable`."""
+        """Publish a version in which the given rows are deleted or, with ``stores``, replaced; see
+        :meth:`KeyedTable.change_rows` for the form of ``rows``. ``query`` has no effect."""
         snapshot = self._current
         gone = places(snapshot.segments, [cast("int", row[-1]) for row in rows])
         self.replace_rows(snapshot, gone, [batch_of(rows, self.schema)] if rows and stores else ())
 
     def change_batches(self, batches: Sequence[pa.RecordBatch], *, stores: bool) -> int:
-        """Publish a version without the rows whose numbers are in the batches' last column; with ``stores``
-        the columns before the last hold the rows that replace the deleted rows. Returns the number of deleted
-        rows. The caller has the turn."""
+        """Publish a version without the rows whose numbers are in the last column of ``batches``; with
+        ``stores``, the other columns hold the rows that replace the deleted rows. Returns the number of
+        deleted rows. The caller has entered :meth:`turn`."""
         snapshot, numbers = self._current, numbers_of(batches)
         width = list(range(len(self.schema)))
         stored = [batch.select(width) for batch in batches] if stores else ()
@@ -165,7 +171,7 @@ class MemoryTable(KeyedTable):
 
     def set_indexes(self, indexes: tuple[IndexDefinition, ...]) -> None:
         """Publish a version of the same rows with exactly these indexes; the indexes of large segments are
-        built first. The caller has the turn."""
+        built before the publication. The caller has entered :meth:`turn`."""
         with self._writer:
             self._current = self._next(self._current.segments, (), indexes)
 

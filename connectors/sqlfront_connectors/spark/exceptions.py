@@ -1,7 +1,7 @@
-"""Errors that are of both hierarchies: PEP 249's and PySpark's.
+"""Error classes that derive from both a class of PEP 249 and a class of PySpark.
 
-Programs written for a SparkSession catch ``AnalysisException`` and ask for ``getCondition()``. Such programs
-catch the errors of an attached session, too. Each of these errors is still an
+Programs written for a SparkSession catch ``AnalysisException`` and call ``getCondition()``. Such programs can
+catch the errors of an attached session in the same way. Each of these errors is still an
 :class:`~sqlfront_values.errors.Error`.
 """
 
@@ -38,9 +38,12 @@ _OF_THE_PARSER: Final = ("PARSE_", "INVALID_SQL_SYNTAX", "INVALID_IDENTIFIER")
 
 
 def of_both(error: Error) -> Error:
-    """Return an error like ``error`` that PySpark's class for it catches, too: the class of the error that
-    Spark raised, if Spark raised it. Return ``error`` itself if PySpark has no class for it, or if nobody has
-    loaded PySpark."""
+    """Return a copy of ``error`` whose class also derives from the PySpark class of such errors, so that
+    handlers written for PySpark catch the copy. Return ``error`` itself if PySpark has no class for it, or if
+    this process has not imported PySpark.
+
+    If ``error`` was raised from an error of Spark, the PySpark class is the class of that error; else the
+    condition and sqlfront's class determine it."""
     if "pyspark.errors" not in sys.modules or isinstance(error, spark_errors.PySparkException):
         return error
     name = _class_name(error)
@@ -55,7 +58,7 @@ def of_both(error: Error) -> Error:
 
 
 def _class_name(error: Error) -> str | None:
-    """The name of PySpark's class for an error; None if PySpark has none."""
+    """Return the name of PySpark's class for ``error``; None if PySpark has none."""
     cause = error.__cause__
     if isinstance(cause, spark_errors.PySparkException):
         base = spark_errors.__name__
@@ -80,7 +83,8 @@ def _of_data(error: DataError, condition: str) -> str:
 
 
 def _class_of_both(ours: type[Error], name: str) -> type[Error]:
-    """The class of errors of ``ours`` that are PySpark's ``name``, too; it has the name of ``ours``."""
+    """Return a class that derives from ``ours`` and from PySpark's class ``name``, and is named like
+    ``ours``."""
     made = _made.get((ours, name))
     if made is None:
         bases = (_Both, ours, getattr(spark_errors, name))
@@ -94,7 +98,7 @@ _made: Final[dict[tuple[type[Error], str], type[Error]]] = {}
 
 
 class _Both:
-    """The methods of PySpark's errors, answered from the facts of ours."""
+    """A mixin with the methods of PySpark's errors, which return the attributes of sqlfront's error."""
 
     condition: str | None
     sqlstate: str | None
@@ -102,29 +106,30 @@ class _Both:
     __cause__: BaseException | None
 
     def getCondition(self) -> str | None:
-        """Spark's condition."""
+        """Return Spark's condition of the error, None if it has none."""
         return self.condition
 
     def getErrorClass(self) -> str | None:
-        """The older name of :meth:`getCondition`."""
+        """Return the same as :meth:`getCondition`; the older name in PySpark."""
         return self.condition
 
     def getSqlState(self) -> str | None:
-        """The SQLSTATE."""
+        """Return the SQLSTATE of the error, None if it has none."""
         return self.sqlstate
 
     def getMessage(self) -> str:
-        """The message, with its condition before and its SQLSTATE behind it."""
+        """Return the message; if there is a condition, as ``[CONDITION] message SQLSTATE: state``."""
         state = f" SQLSTATE: {self.sqlstate}" if self.sqlstate else ""
         return f"[{self.condition}] {self.message}{state}" if self.condition else self.message
 
     def getMessageParameters(self) -> dict[str, str] | None:
-        """The parameters of the message, if Spark raised the error; else none."""
+        """Return the parameters of the message if Spark raised the error, else an empty dictionary."""
         theirs = self._theirs()
         return {} if theirs is None else theirs.getMessageParameters()
 
     def getQueryContext(self) -> list[Any]:
-        """The places in the statement, if Spark raised the error; else none."""
+        """Return PySpark's descriptions of the places in the statement at which the error points, if Spark
+        raised the error; else an empty list."""
         theirs = self._theirs()
         return [] if theirs is None else theirs.getQueryContext()
 

@@ -1,8 +1,8 @@
-"""Bound expressions as text of Spark's SQL with the same meaning.
+"""Translation of bound expressions into text of Spark's SQL with the same meaning.
 
-The text doesn't depend on settings of the parser. The text states types exactly: every literal has its type,
-and all implicit casts of a bound expression are written out. An expression without such a text raises
-:class:`NoText`.
+The text means the same under any settings of Spark's parser, and states types exactly: every literal has its
+type, and all implicit casts of a bound expression are written out. For an expression that has no such text,
+:class:`NoText` is raised.
 """
 
 from collections.abc import Callable, Sequence
@@ -49,12 +49,14 @@ class NoText(Exception):
 
 
 def expression_text(expression: Expr, columns: Sequence[str]) -> str:
-    """Return the text of the expression in Spark's SQL; ``columns`` are the texts of the input's columns, by
-    ordinal. Raises NoText for an expression, or a part of it, without such a text.
+    """Return the expression as text of Spark's SQL; ``columns``: the SQL text of each input column, by
+    ordinal.
 
     >>> name = Column(pa.string(), 1, "name")
     >>> expression_text(Call(pa.bool_(), "less", (name, Literal(pa.string(), "it's"))), ["id", "`name`"])
     "(`name` < CAST(X'69742773' AS STRING))"
+
+    Raises NoText if the expression, or a part of it, has no text with the same meaning.
     """
     if is_interval(expression.type):
         raise NoText
@@ -79,8 +81,8 @@ def expression_text(expression: Expr, columns: Sequence[str]) -> str:
 
 
 def aggregate_text(call: AggregateCall, columns: Sequence[str]) -> str:
-    """Return the text of an aggregate call in Spark's SQL; ``columns`` are the texts of the input's columns,
-    by ordinal. Raises NoText as :func:`expression_text`.
+    """Return an aggregate call as text of Spark's SQL; ``columns``: the SQL text of each input column, by
+    ordinal. Raises NoText if the call, or a part of it, has no text with the same meaning.
 
     >>> aggregate_text(AggregateCall("count", (), pa.int64()), [])
     'count(*)'

@@ -1,8 +1,9 @@
-"""Translation of Spark's errors into ours.
+"""Translation of Spark's errors into sqlfront's.
 
-Spark's condition selects the class where sqlfront raises that condition, too, else the SQLSTATE does;
-condition, SQLSTATE and the place in the statement are kept. An error without a condition is an operational
-one: a cancelled job, a lost JVM, a stopped session.
+If sqlfront itself raises Spark's condition, the class is the one that sqlfront raises for the condition; else
+the SQLSTATE determines the class. Condition, SQLSTATE and the position in the statement are preserved. An
+error without a condition, such as a cancelled job, a lost JVM or a stopped session, usually becomes an
+OperationalError.
 """
 
 import logging
@@ -39,8 +40,8 @@ GONE: Final = "08003"
 
 
 def translated(error: Exception) -> DatabaseError | None:
-    """Return our error for an error raised by PySpark, by py4j or by a connection to either; None for all
-    other errors. A lost connection becomes an OperationalError with SQLSTATE 08003."""
+    """Return sqlfront's error for an error raised by PySpark, by py4j or by the connection to Spark; None for
+    all other errors. A lost connection becomes an OperationalError with SQLSTATE 08003."""
     if isinstance(error, py4j_errors.Py4JJavaError):
         return _from_java(error.java_exception)
     if isinstance(error, spark_errors.PySparkException):
@@ -55,8 +56,9 @@ def translated(error: Exception) -> DatabaseError | None:
 
 @contextmanager
 def ours() -> Iterator[None]:
-    """Return a context manager that turns Spark's errors in the block into ours, as :func:`translated` does;
-    other errors pass. PySpark's logging of errors is suppressed within."""
+    """Return a context manager that replaces errors of Spark in the block by sqlfront's, as
+    :func:`translated` does; other errors pass unchanged. PySpark's logging of errors is suppressed within the
+    block."""
     with quiet():
         try:
             yield
@@ -69,8 +71,8 @@ def ours() -> Iterator[None]:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Return a context manager that suppresses PySpark's logging of errors in the block, for this thread: the
-    caller gets the errors."""
+    """Return a context manager that suppresses, in the calling thread, PySpark's logging of errors: the
+    errors are raised anyway."""
     for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
         spark_logging.PySparkLogger.getLogger(name).addFilter(_is_wanted)
     before = getattr(_here, "quiet", False)
@@ -106,8 +108,9 @@ def _from_pyspark(error: "spark_errors.PySparkException") -> DatabaseError:
 
 
 def _position(contexts: "list[QueryContext]") -> tuple[int, int] | None:
-    """Return the range (start, end exclusive) of the statement's own text at which the error points, not of a
-    view's text; None if the error doesn't point at the statement."""
+    """Return the range (start, end exclusive; in characters of the statement's text) at which an error with
+    these ``contexts`` points; None if it points at no part of the statement itself, only at the text of a
+    view."""
     for context in contexts:
         if context.contextType().name == "SQL" and not context.objectName():
             return context.startIndex(), context.stopIndex() + 1
@@ -115,8 +118,8 @@ def _position(contexts: "list[QueryContext]") -> tuple[int, int] | None:
 
 
 def _from_java(error: "JavaObject") -> DatabaseError:
-    """Translate an exception of the JVM: the first with a condition among the exception and its causes
-    decides, else the last of them."""
+    """Return sqlfront's error for an exception of the JVM. The first with a condition among the exception and
+    its chain of causes determines the error; without any, the last cause's message does."""
     last = error
     for cause in _causes(error):
         last = cause

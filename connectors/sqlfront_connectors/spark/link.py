@@ -36,17 +36,17 @@ _T = TypeVar("_T")
 
 
 class SparkLink:
-    """A Spark session in which to run statements and look up names, and to and from which to move rows.
+    """Access to one Spark session: it runs statements, looks up names, and reads and writes rows.
 
-    Any thread may call any method. Spark's errors are raised as sqlfront's
-    (:mod:`sqlfront_connectors.spark.failures`). :meth:`close` removes the link's views and files, and leaves
-    the session running.
+    Any thread may call any method. Unless a method says otherwise, it raises sqlfront's errors in place of
+    Spark's (:mod:`sqlfront_connectors.spark.failures`). :meth:`close` removes the views and files that this
+    object has made, and leaves the session running.
     """
 
     def __init__(self, spark: "SparkSession", directory: str | None = None) -> None:
-        """``directory``: the directory for files that this process and Spark's executors both see. None = the
-        system's directory for temporary files if executors see that directory (a local master), else no files
-        are used."""
+        """``directory``: a directory that this process and Spark's executors both can read and write, for
+        files of rows. None = the system's directory for temporary files if executors see it (a local master),
+        else no files are used."""
         self.spark = spark
         with ours():
             self._session = RemoteSession(spark) if is_remote(spark) else ClassicSession(spark)
@@ -64,20 +64,20 @@ class SparkLink:
         timeout: float | None = None,
         query: QueryRun | None = None,
     ) -> SparkRun:
-        """Begin a statement, as ``spark.sql`` does, and return at once with the run. ``arguments``: the
-        statement's parameters. ``views``: frames that are temporary views during the analysis (of a command:
-        during the run); raises Spark's error if the session has a view of that name. ``timeout``: seconds
-        after which the run is stopped, None = never; ``query``: the run of the statement, whose end also ends
-        this run."""
+        """Begin a statement in another thread, and return its run at once. ``arguments``: the values of the
+        statement's parameters. ``views``: DataFrames that the statement can read as temporary views of these
+        names; raises Spark's error if the session has a view of such a name. ``timeout``: seconds after which
+        the run is stopped, None = never. ``query``: the query for which the statement runs; the end of the
+        query also ends this run."""
         with ours():
             analyse = partial(self.analysed, text, arguments, views)
             statement = _Statement(self, analyse, is_query=is_query(text), views=views or {})
             return SparkRun(self._session, statement, timeout=timeout, query=query)
 
     def frame_of(self, run: SparkRun) -> "DataFrame | None":
-        """Return the query that :meth:`run` has begun, as Spark has analysed it: using the frame makes Spark
-        run the query again; the query's views exist until the link's end. None for a command, and over Spark
-        Connect, where every run analyses the query again."""
+        """Return the DataFrame of a query begun by :meth:`run`. Each use of the DataFrame makes Spark run the
+        query again; the query's views exist until this object is closed. None for a command, and over Spark
+        Connect, where each run analyses the query again."""
         work = run.work
         if not isinstance(work, _Statement) or not work.is_query or is_remote(self.spark):
             return None
@@ -86,22 +86,25 @@ class SparkLink:
         return work.frame
 
     def schema_of(self, run: SparkRun) -> "StructType | None":
-        """Return Spark's schema of a statement begun by :meth:`run` and already analysed; None if ``run`` is
-        not a run of a statement."""
+        """Return Spark's schema of the answer to a statement that was begun by :meth:`run` and has been
+        analysed; None if ``run`` runs a function for :meth:`perform`."""
         return run.work.frame.schema if isinstance(run.work, _Statement) else None
 
     def read(self, frame: "DataFrame") -> Iterator[pa.RecordBatch]:
-        """Yield the rows of a DataFrame, in physical form; Spark begins at the first request."""
+        """Yield the rows of a DataFrame as batches in physical form; Spark begins when the first batch is
+        requested."""
         yield from SparkRun(self._session, _Statement(self, lambda: frame, is_query=True)).batches()
 
     def perform(
         self, work: Callable[[], _T], *, timeout: float | None = None, query: QueryRun | None = None
     ) -> _T:
         """Call ``work``, which may run Spark jobs, in another thread, and return its result or raise its
-        error. Spark's jobs are cancelled after ``timeout`` seconds (None = never), when ``query``, which owns
-        the jobs, is stopped, or when the calling thread is interrupted; then this method waits at most ten
-        seconds for the end of ``work``, and raises OperationalError, after an interruption
-        KeyboardInterrupt."""
+        error.
+
+        Spark's jobs are cancelled after ``timeout`` seconds (None = never), when ``query``, the query for
+        which ``work`` runs, ends, or when the calling thread is interrupted. Then this method waits at most
+        ten seconds for the end of ``work``, and raises OperationalError, or KeyboardInterrupt after an
+        interruption."""
         task = _Task(work)
         with ours():
             run = SparkRun(self._session, task, timeout=timeout, query=query)
@@ -115,7 +118,8 @@ class SparkLink:
         self, text: str, arguments: Parameters | None = None, views: "Mapping[str, DataFrame] | None" = None
     ) -> pa.Schema | None:
         """Return the logical schema of a query's answer without running the query; None for a command (over
-        Spark Connect for every statement that doesn't begin as queries do). Arguments as for :meth:`run`."""
+        Spark Connect, for every statement that doesn't begin with a keyword of queries). ``arguments`` and
+        ``views``: see :meth:`run`."""
         with self._asking():
             if not self._session.is_query(text):
                 return None
@@ -124,43 +128,45 @@ class SparkLink:
     def analysed(
         self, text: str, arguments: Parameters | None = None, views: "Mapping[str, DataFrame] | None" = None
     ) -> "DataFrame":
-        """Return the statement as a DataFrame, as ``spark.sql`` does, which runs a command at once. Arguments
-        as for :meth:`run`; raises Spark's own errors."""
+        """Return the statement's answer as a DataFrame; as with ``spark.sql``, a command is run at once.
+        ``arguments`` and ``views``: see :meth:`run`. Raises Spark's own errors."""
         given = dict(arguments) if isinstance(arguments, Mapping) else list(arguments or ())
         return self._session.sql(text, given, views or {})
 
     def collect(self, frame: "DataFrame", schema: pa.Schema, arrive: Arrive) -> Iterator[pa.RecordBatch]:
-        """Run a query, in this thread; ``schema``: the frame's logical schema. ``arrive`` receives batches as
-        they come from Spark; the returned iterator yields the batches that follow, see
-        :meth:`~sqlfront_connectors.spark.run.Work.collect`. Raises Spark's own errors."""
+        """Run the query of ``frame`` in the calling thread. ``schema``: the logical schema of the frame.
+        ``arrive`` is called with each batch as soon as it comes from Spark; the returned iterator yields the
+        batches that were not given to ``arrive``, see :meth:`~sqlfront_connectors.spark.run.Work.collect`.
+        Raises Spark's own errors."""
         return self._rows.collect(frame, schema, arrive)
 
     def table(self, parts: Sequence[str]) -> "DataFrame":
-        """Return Spark's relation of a name as a DataFrame, as ``spark.table`` does. ``parts``: the parts of
-        the name, without quotes. Raises Spark's own errors."""
+        """Return a table or view of Spark as a DataFrame, as ``spark.table`` does. ``parts``: the parts of
+        its name, without quotes. Raises Spark's own errors."""
         return self.spark.table(".".join(map(quoted, parts)))
 
     def size(self, frame: "DataFrame") -> int | None:
-        """Return the estimate of Spark's optimizer of the size of the frame's rows in bytes, None without an
-        estimate. Raises Spark's own errors."""
+        """Return the size of the DataFrame's rows in bytes, as Spark's optimizer estimates it; None without
+        an estimate. Raises Spark's own errors."""
         return self._session.size(frame)
 
     def version(self, frame: "DataFrame") -> str:
-        """Return a text for the frame's plan and the files that the plan reads; equal texts mean equal rows,
-        as far as the session knows. For sources that the session can't track, the text changes with each
-        change that watchers are told of. Raises Spark's own errors."""
+        """Return a text that identifies the frame's plan and the present state of the files that the plan
+        reads: equal texts mean equal rows, as far as the session can tell. If a source can't be tracked, the
+        text changes with each change in the session that :meth:`watch` reports. Raises Spark's own errors."""
         files = "\n".join(source or f"change {last_change()}" for source in self._session.sources(frame))
         return f"{frame.semanticHash() & 0xFFFFFFFF:08x}-{zlib.crc32(files.encode()):08x}"
 
     def is_followed(self, frame: "DataFrame") -> bool:
-        """Whether the frame gives the same rows until a change that :meth:`version` tells: no row depends on
-        chance or on the time, and each source can be tracked. False over Spark Connect, which doesn't say."""
+        """Return whether the frame gives the same rows as long as :meth:`version` returns the same text: no
+        row depends on chance or on the time, and every source can be tracked. False over Spark Connect, which
+        can't tell."""
         return self._session.is_repeatable(frame) and None not in self._session.sources(frame)
 
     def whole_name(self, parts: Sequence[str]) -> tuple[str, ...] | None:
-        """Return the full name, in parts, of Spark's relation of a name (its parts, without quotes): catalog,
-        database and name. A temporary view has only its name, preceded by ``global_temp`` if the view is
-        global. None for an unknown name."""
+        """Return the full name, in parts, of Spark's table or view that ``parts`` names: catalog, database
+        and name. ``parts``: the parts of the name, without quotes. A temporary view has only its name, a
+        global one ``global_temp`` and its name. None if Spark has no relation of this name."""
         try:
             with self._asking():
                 found = self.spark.catalog.getTable(".".join(map(quoted, parts)))
@@ -191,9 +197,9 @@ class SparkLink:
             return tuple(row[0] for row in self._session.sql("SHOW SCHEMAS", [], {}).collect())
 
     def tables(self, database: str | None = None, kind: str = "TABLES") -> list[tuple[str, str, bool]]:
-        """List the tables of a database (a dotted name; None = the current database) and the temporary views
-        as SHOW TABLES does, or with ``kind`` VIEWS as SHOW VIEWS does: the database, the name, and whether
-        the relation is temporary."""
+        """Return the tables and temporary views of a database as SHOW TABLES lists them, or the views as SHOW
+        VIEWS does if ``kind`` is ``VIEWS``: for each the database, the name, and whether the relation is
+        temporary. ``database``: a dotted name, None = the current database."""
         text = f"SHOW {kind}"
         if database is not None:
             text += f" IN {'.'.join(map(quoted, database.split('.')))}"
@@ -206,7 +212,7 @@ class SparkLink:
 
     @property
     def has_variables(self) -> bool:
-        """True if the session may have variables (``DECLARE``)."""
+        """True if the session may have variables of SQL (those of ``DECLARE VARIABLE``)."""
         with self._asking():
             return self._session.has_variables
 
@@ -224,7 +230,7 @@ class SparkLink:
 
     def frame(self, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> HeldFrame:
         """Return the batches as a DataFrame of the logical ``schema``; the batches' columns are in physical
-        form. Spark can read the frame until it is closed."""
+        form. Spark can read the DataFrame until the returned object is closed."""
         with self._asking():
             return self._rows.frame(schema, batches)
 
@@ -237,13 +243,14 @@ class SparkLink:
             yield
 
     def watch(self, callback: Callable[[], None]) -> None:
-        """Call ``callback`` whenever tables, views or settings may have changed through this process, until
-        the link is closed or forgotten: by a statement, the catalog, a writer, a frame that becomes a view.
-        The callback runs in the thread that made the change, after the change; it must not raise."""
+        """Call ``callback`` whenever this process may have changed Spark's tables, views or settings: by a
+        statement, the catalog, a writer or a new view. The callback runs after the change, in the thread that
+        made the change; it must not raise. The calls end when this object is closed or garbage-collected."""
         self._watchers.append(Watcher(callback, connect=is_remote(self.spark)))
 
     def setting(self, key: str) -> str:
-        """Return the value of Spark's setting ``key``. Raises Spark's error, as ours, for an unset one."""
+        """Return the session's value of the Spark setting ``key``. Raises sqlfront's form of Spark's error if
+        the setting is unset and has no default."""
         with ours():
             return str(self.spark.conf.get(key))
 
@@ -259,7 +266,8 @@ class SparkLink:
             self.spark.conf.set(key, value)
 
     def close(self) -> None:
-        """End the link's runs, stop its watchers, and remove its views and files; the session goes on."""
+        """End the runs begun through this object, stop the calls of :meth:`watch`, and remove the views and
+        files that this object has made; the session goes on."""
         end_runs(self._session)
         for watcher in self._watchers:
             watcher.close()
@@ -268,24 +276,27 @@ class SparkLink:
 
 
 class _Task(Generic[_T]):
-    """The work of a run for :meth:`SparkLink.perform`, in the run's thread."""
+    """The work of a run that calls a function, for :meth:`SparkLink.perform`; it runs in the run's thread."""
 
     def __init__(self, work: Callable[[], _T]) -> None:
         self._work = work
         self.outcome: _T
 
     def analyse(self) -> pa.Schema:
-        """Call the work, and keep its result as ``outcome``; returns an empty schema."""
+        """Call the function, and store its result as ``outcome``; returns an empty schema."""
         self.outcome = self._work()
         return pa.schema([])
 
     def collect(self, arrive: Arrive) -> Iterator[pa.RecordBatch]:
-        """Return no rows: the work is done by :meth:`analyse`."""
+        """Return no batches: :meth:`analyse` has done the work."""
         return iter(())
 
 
 class _Statement:
-    """The work of a run for a statement, in the run's thread."""
+    """The work of a run that executes a statement, for :meth:`SparkLink.run`; it runs in the run's thread.
+
+    ``analyse``: returns the statement as a DataFrame. ``is_query``: False for a command. ``views``: the
+    DataFrames that the statement reads as temporary views."""
 
     def __init__(
         self,
@@ -304,13 +315,14 @@ class _Statement:
         self._schema: pa.Schema
 
     def analyse(self) -> pa.Schema:
-        """See :meth:`~sqlfront_connectors.spark.run.Work.analyse`."""
+        """Analyse the statement, and run a command at once; returns the logical schema of the answer."""
         self.frame = self._analyse()
         self._schema = logical_schema(self.frame.schema)
         return self._schema
 
     def collect(self, arrive: Arrive) -> Iterator[pa.RecordBatch]:
-        """See :meth:`~sqlfront_connectors.spark.run.Work.collect`."""
+        """Run the analysed query; ``arrive`` and the result are as
+        :meth:`~sqlfront_connectors.spark.run.Work.collect` says. A command returns no batches."""
         if self._schema:
             return self._link.collect(self.frame, self._schema, arrive)
         return iter([without_columns(self.frame.count())] if self.is_query else ())
@@ -330,9 +342,9 @@ def is_stopped(spark: "SparkSession") -> bool:
 
 @contextmanager
 def while_it_lasts(spark: "SparkSession") -> Iterator[None]:
-    """Return a context manager that turns errors of the block into ours, as
-    :func:`~sqlfront_connectors.spark.failures.ours` does; also the errors that PySpark's objects raise when
-    another thread stops the session meanwhile."""
+    """Return a context manager that replaces errors of Spark in the block by sqlfront's, as
+    :func:`~sqlfront_connectors.spark.failures.ours` does, and also the AttributeError that PySpark's objects
+    raise when another thread stops the session meanwhile."""
     try:
         with ours():
             yield

@@ -1,4 +1,4 @@
-"""Tables and columns in the form in which ``spark.catalog`` lists them."""
+"""Descriptions of sqlfront's tables and columns as the objects that PySpark's ``spark.catalog`` returns."""
 
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,7 @@ else:
 
 
 def table_listing(name: str, database: str | None, *, is_view: bool) -> "spark_catalog.Table":
-    """A table or view of sqlfront's. ``database`` None: a temporary view."""
+    """Return the description of a table or view of sqlfront. ``database``: None for a temporary view."""
     if database is None:
         return spark_catalog.Table(name, None, None, None, "TEMPORARY", True)
     kind = "VIEW" if is_view else "MANAGED"
@@ -22,8 +22,8 @@ def table_listing(name: str, database: str | None, *, is_view: bool) -> "spark_c
 
 
 def column_listings(schema: pa.Schema, buckets: tuple[int, ...]) -> "list[spark_catalog.Column]":
-    """The columns of a table or view with the logical ``schema``; ``buckets`` are the ordinals of the
-    partition key. Every column may hold nulls."""
+    """Return the descriptions of the columns of a table or view with the logical ``schema``, all as nullable.
+    ``buckets``: the ordinals of the partition key's columns, which are described as bucket columns."""
     return [
         spark_catalog.Column(field.name, None, ddl(field.type), True, False, place in buckets, False)
         for place, field in enumerate(schema)

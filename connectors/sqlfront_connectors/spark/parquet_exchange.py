@@ -1,9 +1,10 @@
-"""Exchange of rows between this process and Spark, as Parquet files in a directory that both see.
+"""Exchange of rows between this process and Spark by Parquet files in a directory that both can read and
+write.
 
-In: the rows are written once and read by Spark with their schema given, which is quicker than
-``createDataFrame`` at every size. Out: Spark writes, and this process streams the files in the order of
-Spark's partitions, so that at most a row group is in memory. Columns are numbered in the files: names may
-repeat, and may hold any character.
+To Spark: this process writes the rows once, and Spark reads them with a given schema, which is quicker than
+``createDataFrame`` at every size. From Spark: Spark writes files, and this process streams the files in the
+order of Spark's partitions, so that at most one row group is in memory. Columns of the files are named by
+numbers, since names may repeat and may have any character.
 """
 
 import os
@@ -30,8 +31,8 @@ _ROWS: Final = 65_536
 
 
 class ParquetExchange:
-    """A directory for exchange files, made on first use. The directory is removed with all files in it by
-    :meth:`close`, or when the exchange is forgotten."""
+    """A directory for files of exchanged rows, made on first use. :meth:`close`, or the garbage collection of
+    this object, removes the directory with all its files."""
 
     def __init__(self, parent: str | None = None) -> None:
         """``parent``: the parent of the directory, None = the system's directory for temporary files."""
@@ -40,7 +41,7 @@ class ParquetExchange:
         self._finalizer: weakref.finalize[..., object] | None = None
 
     def place(self) -> str:
-        """Return an unused path in the directory."""
+        """Return a path in the directory that no file has yet."""
         if self._path is None:
             self._path = tempfile.mkdtemp(prefix="sqlfront-spark-", dir=self._parent)
             self._finalizer = when_forgotten(self, shutil.rmtree, self._path, True)
@@ -53,8 +54,8 @@ class ParquetExchange:
 
 
 def fits(schema: pa.Schema) -> bool:
-    """Return whether Parquet can hold rows of the schema: not if the schema, or a struct in it, has no
-    column."""
+    """Return whether a Parquet file can hold rows of the schema: False if the schema, or a struct in it, has
+    no column."""
     return bool(schema) and not any(map(_has_empty_struct, schema.types))
 
 
@@ -66,8 +67,9 @@ def _has_empty_struct(data_type: pa.DataType) -> bool:
 
 
 def write(path: str, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> None:
-    """Write the batches, in physical form and of the logical ``schema``, to one Parquet file at ``path``:
-    columns are numbered and have their :func:`~sqlfront_connectors.spark.types.file_type`."""
+    """Write the batches, in physical form and of the logical ``schema``, to one Parquet file at ``path``. The
+    file's columns are named ``c0``, ``c1`` and so on, and each has the
+    :func:`~sqlfront_connectors.spark.types.file_type` of its logical type."""
     form = pa.schema([(f"c{ordinal}", file_type(kind)) for ordinal, kind in enumerate(schema.types)])
     with pq.ParquetWriter(path, form, store_decimal_as_integer=True) as writer:
         for batch in batches:
@@ -76,8 +78,9 @@ def write(path: str, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> No
 
 
 class WrittenRows:
-    """The rows that Spark wrote to a directory, in physical form and in the order of its partitions. The
-    directory is removed when all rows have been read, or the object is gone."""
+    """An iterator over the rows that Spark writes to a directory as Parquet files: batches in physical form,
+    in the order of Spark's partitions. The directory is removed when all rows have been read, or when this
+    object is garbage-collected."""
 
     def __init__(self, directory: str, schema: pa.Schema) -> None:
         self._finalizer = when_forgotten(self, shutil.rmtree, directory, True)

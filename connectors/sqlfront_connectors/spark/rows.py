@@ -1,4 +1,5 @@
-"""Rows out of Spark and into Spark: through the driver's memory, or as files (:mod:`~.parquet_exchange`)."""
+"""Transfer of rows from Spark and to Spark, through the driver's memory or as files
+(:mod:`~.parquet_exchange`)."""
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -42,26 +43,28 @@ _REBASE_MODES: Final = (
 
 
 class SparkLocation(Protocol):
-    """The parts of a session that moving rows needs."""
+    """The operations of a Spark session that the transfer of rows needs."""
 
     @property
     def shares_files(self) -> bool:
-        """True if executors see this machine's files."""
+        """True if the executors can read and write the files of this machine."""
 
     def size(self, frame: "DataFrame") -> int | None:
-        """Return the estimate of Spark's optimizer of the size of the frame's rows in bytes, None without an
-        estimate."""
+        """Return the size of the DataFrame's rows in bytes, as Spark's optimizer estimates it; None without
+        an estimate."""
 
     def batches(self, frame: "DataFrame") -> Iterator[pa.RecordBatch]:
-        """Run the frame's query, and yield its batches on arrival, in the order of the partitions, in Spark's
-        own types of Arrow."""
+        """Run the frame's query, and yield each batch as soon as it can come in the order of Spark's
+        partitions. The columns have the Arrow types that Spark itself gives them."""
 
 
 class SparkRows:
-    """The transfer of rows to and from a session's frames."""
+    """The transfer of rows from and to the DataFrames of a Spark session."""
 
     def __init__(self, spark: "SparkSession", place: SparkLocation, directory: str | None) -> None:
-        """``directory``: the directory for files, None = the system's directory for temporary files."""
+        """``place``: the operations of the session. ``directory``: a directory that this process and Spark's
+        executors both can read and write; None = the system's directory for temporary files if executors see
+        it, else no files are used."""
         self.exchange = parquet_exchange.ParquetExchange(directory)
         self.large = LARGE
         self._spark = spark
@@ -69,11 +72,14 @@ class SparkRows:
         self._shared = directory is not None or place.shares_files
 
     def collect(self, frame: "DataFrame", schema: pa.Schema, arrive: Arrive) -> Iterator[pa.RecordBatch]:
-        """Run the frame's query, now. ``schema``: the frame's logical schema. ``arrive`` receives the rows in
-        physical form and in the order of Spark's partitions, each batch as soon as all rows before it have
-        come; the returned iterator is empty then. If Spark estimates a large answer, all rows come as files
-        instead, and are returned; if an answer turns out to exceed the limit of the driver's memory, the
-        remaining rows are returned from files."""
+        """Run the frame's query at once, and pass its rows to ``arrive`` or return them; ``schema`` is the
+        frame's logical schema.
+
+        ``arrive`` is called with the rows in physical form and in the order of Spark's partitions, each batch
+        as soon as all rows before it have come; then the returned iterator is empty. But if Spark estimates a
+        large answer, all rows come as files, and the returned iterator yields them. If an answer turns out to
+        exceed the limit of the driver's memory, the query runs again, and the returned iterator yields the
+        rows that ``arrive`` has not received, from files."""
         carriers = [carrier(kind) for kind in schema.types]
         if carriers != schema.types:
             frame = as_carriers(frame, schema)
@@ -93,8 +99,8 @@ class SparkRows:
         return iter(())
 
     def _writes_dates_as_they_are(self) -> bool:
-        """Return whether Spark writes dates and timestamps in the calendar of today; a session may be set to
-        an older calendar."""
+        """Return whether the session's settings let Spark write dates and timestamps to Parquet unchanged, in
+        the proleptic Gregorian calendar, instead of the older Julian one."""
         return all(self._spark.conf.get(key) == "CORRECTED" for key in _REBASE_MODES)
 
     def _as_files(self, frame: "DataFrame", schema: pa.Schema) -> Iterator[pa.RecordBatch]:
@@ -115,8 +121,8 @@ class SparkRows:
         return HeldFrame(self._read(path, schema), partial(_remove, path))
 
     def _read(self, path: str, schema: pa.Schema) -> "DataFrame":
-        """Return the rows of the file at ``path``, which :func:`~.parquet_exchange.write` made, as a
-        DataFrame with the schema's names and types."""
+        """Return the rows of the Parquet file at ``path``, written by :func:`~.parquet_exchange.write`, as a
+        DataFrame with the names and types of ``schema``."""
         form = pa.schema([(f"c{i}", numbered(kind)) for i, kind in enumerate(schema.types)])
         reader = self._spark.read.schema(spark_schema(form)).option("datetimeRebaseMode", "CORRECTED")
         frame = reader.parquet(f"file:{path}")
@@ -127,8 +133,8 @@ class SparkRows:
         return frame.select(columns).toDF(*schema.names)
 
     def _sent(self, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> "DataFrame":
-        """Return the batches as a DataFrame of the logical ``schema``. The rows go through the driver's
-        memory, for executors that don't see this machine's files."""
+        """Return the batches, in physical form, as a DataFrame of the logical ``schema``, by way of the
+        driver's memory: the executors need not see this machine's files."""
         form = pa.schema([(f"c{i}", sent_type(kind)) for i, kind in enumerate(schema.types)])
         rows = [to_send(batch, form) for batch in batches]
         table = pa.Table.from_batches(rows, exported_schema(form))
@@ -136,9 +142,9 @@ class SparkRows:
 
 
 def behind(first: Sequence[pa.RecordBatch], rows: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Yield the rows behind the ``first`` rows of a query that has run a second time. Raises OperationalError
-    if the second run begins with different rows, as is possible where Spark doesn't define the order, and
-    where a value is NaN."""
+    """Yield the rows after the ``first`` rows of a query; ``rows`` is the output of a second run of the same
+    query, from its beginning. Raises OperationalError if the second run begins with other rows than
+    ``first``, as is possible where Spark doesn't define the order, and where a value is NaN."""
     again = pa.RecordBatch.from_arrays([], [])
     for batch in first:
         done = 0
@@ -157,20 +163,22 @@ def behind(first: Sequence[pa.RecordBatch], rows: Iterator[pa.RecordBatch]) -> I
 
 
 class HeldFrame(ClosingContext):
-    """A DataFrame, ``data``, whose rows Spark can read until :meth:`close` or the link's end. ``free``
-    releases the rows; calling it twice is no error."""
+    """A DataFrame, ``data``, made from rows of sqlfront; Spark can read the rows until :meth:`close` is
+    called or the :class:`~sqlfront_connectors.spark.link.SparkLink` is closed. ``free``: deletes the rows; it
+    may be called twice."""
 
     def __init__(self, data: "DataFrame", free: Callable[[], None]) -> None:
         self.data = data
         self._free = free
 
     def close(self) -> None:
-        """Release the rows; from now on Spark can't read :attr:`data`."""
+        """Delete the rows; from now on Spark can't read :attr:`data`."""
         self._free()
 
     def close_with_data(self, call: Callable[[Callable[[], None]], None]) -> None:
-        """Close the frame once :attr:`data` is no longer referenced; frames derived from it don't count.
-        ``call`` schedules a function outside of the finalizer."""
+        """Close the frame once :attr:`data` is no longer referenced, even if DataFrames derived from
+        :attr:`data` still are. ``call``: receives the function that deletes the rows, and has to call it
+        later, outside of the finalizer."""
         when_forgotten(self.data, call, self._free).atexit = False
 
 
@@ -184,8 +192,9 @@ def _numbers(schema: pa.Schema) -> list[str]:
 
 
 def as_carriers(frame: "DataFrame", schema: pa.Schema) -> "DataFrame":
-    """Return the frame with numbered columns, each cast to the
-    :func:`~sqlfront_connectors.spark.types.carrier` of its type in the logical ``schema``."""
+    """Return the frame with columns named ``c0``, ``c1`` and so on, each cast to the type in which Spark
+    sends its values (:func:`~sqlfront_connectors.spark.types.carrier`). ``schema``: the frame's logical
+    schema."""
     names = _numbers(schema)
     frame = frame.toDF(*names)
     columns = [_to_carrier(frame[name], kind) for name, kind in zip(names, schema.types, strict=True)]
@@ -200,8 +209,8 @@ def _to_carrier(column: "Column", kind: pa.DataType) -> "Column":
 
 
 def from_sent(frame: "DataFrame", schema: pa.Schema) -> "DataFrame":
-    """Return the frame with the schema's names and types; the frame's columns have the types'
-    :func:`~sqlfront_connectors.spark.types.sent_type`."""
+    """Return the frame with the names and types of the logical ``schema``; the given frame's columns have the
+    types in which sqlfront sends values to Spark (:func:`~sqlfront_connectors.spark.types.sent_type`)."""
     names = _numbers(schema)
     frame = frame.toDF(*names)
     columns = [_from_sent(frame[name], kind) for name, kind in zip(names, schema.types, strict=True)]

@@ -1,11 +1,11 @@
-"""A statement while Spark runs it: in a separate, tagged thread, so that the statement can be stopped.
+"""Execution of one statement by Spark in a separate thread, so that the statement can be stopped at any time.
 
-The calling thread only waits, so it can be interrupted: PySpark's own Ctrl-C leaves the job running. A stop
-of a run (:meth:`SparkRun.cancel`, a timeout, a stop of the run's query, garbage collection of the run) ends
-the waiting at once, and another thread cancels the run's jobs until no job is left; only the second thread
-talks to Spark, since a finalizer must not. Closing a session waits until the session's runs have ended, and
-so does the exit of this process: a thread that reads Arrow's data during the exit would crash the
-interpreter.
+The calling thread only waits, so Ctrl-C can interrupt it; a caller that waited in PySpark would be
+interrupted, too, but Spark's job would go on. A stop of a run (:meth:`SparkRun.cancel`, a timeout, a stop of
+the run's query, garbage collection of the run) ends the caller's wait at once. Another thread cancels the
+run's jobs until no job is left; only that thread talks to Spark, since a finalizer must not. Closing a
+session waits until the session's runs have ended, and so does the exit of this process: a thread that reads
+Arrow's data during the exit would crash the interpreter.
 """
 
 import atexit
@@ -46,51 +46,54 @@ os.register_at_fork(after_in_child=_running.clear)
 
 
 class Jobs(Protocol):
-    """The parts of a session that a run needs."""
+    """The operations of a Spark session that a run needs: threads, and jobs marked with a tag."""
 
     def thread(self, work: Callable[[], None], name: str) -> threading.Thread:
-        """Return a new thread, not started yet, that calls ``work``, and in which the session answers as in
-        the calling thread."""
+        """Return a new thread that calls ``work``, not started yet. In the thread the session has the same
+        thread-local state, such as tags of jobs, as in the calling thread."""
 
     def tag(self, tag: str) -> None:
-        """Tag the jobs that the calling thread starts from now on."""
+        """Mark the jobs that the calling thread starts from now on with ``tag``."""
 
     def cancel(self, tag: str) -> None:
         """Stop the jobs with the tag that run now; jobs started later are not affected."""
 
     def progress(self, tag: str) -> Progress:
-        """Return the progress of the jobs with the tag."""
+        """Return how many stages and tasks of the jobs marked with ``tag`` there are, and how many are
+        done."""
 
     def forget(self, tag: str) -> None:
-        """Discard all data kept for the tag."""
+        """Discard the data that the session stores about jobs marked with ``tag``."""
 
 
 class Work(Protocol):
-    """The work of Spark for a run, in two steps; both run in the run's thread."""
+    """The part of a run that Spark executes, in two steps; the run's thread calls both."""
 
     def analyse(self) -> pa.Schema:
-        """Analyse the statement, and run a command at once; returns the logical schema of the answer."""
+        """Analyse the statement, and run it at once if it is a command. Returns the logical schema of the
+        answer."""
 
     def collect(self, arrive: Arrive) -> Iterator[pa.RecordBatch]:
-        """Run the analysed query to its end, and bring its rows, in physical form, in two ways.
+        """Run the analysed query to its end, and deliver its rows, in physical form, in two steps.
 
-        ``arrive`` is called in this thread with each batch as soon as the batch has come from Spark. The
-        returned iterator yields the batches that were not given to ``arrive``, such as rows that Spark wrote
-        as files; these batches come after the others, and any thread may read the iterator.
+        First, ``arrive`` is called in this thread with each batch as soon as the batch has come from Spark.
+        Then the returned iterator yields the batches that were not given to ``arrive``, such as rows that
+        Spark wrote as files; any thread may read the iterator.
         """
 
 
 class SparkRun:
-    """A statement that Spark runs; :attr:`schema` and :meth:`batches` wait for the statement.
+    """A statement that Spark executes in another thread; :attr:`schema` and :meth:`batches` wait for its
+    results.
 
-    A run without references is cancelled if rows are still to arrive.
+    A run that is garbage-collected before all its rows have come is cancelled.
     """
 
     def __init__(
         self, jobs: Jobs, work: Work, *, timeout: float | None = None, query: QueryRun | None = None
     ) -> None:
-        """Start the run. ``timeout``: seconds from now; ``query``: the query that owns the run; a stop of the
-        query stops the run, too."""
+        """Start the run. ``timeout``: seconds from now after which the run is stopped, None = never.
+        ``query``: the query to which the run belongs; a stop of the query stops the run, too."""
         #: The work of the run.
         self.work = work
         self._process = os.getpid()
@@ -100,19 +103,20 @@ class SparkRun:
 
     @property
     def tag(self) -> str:
-        """The tag of Spark's jobs of this statement."""
+        """The tag that marks Spark's jobs of this run."""
         return self._attempt.tag
 
     @property
     def schema(self) -> pa.Schema:
-        """The logical schema of the answer, without columns if the statement has no answer. Waits until Spark
-        has analysed the statement, for a command until it has run. Raises the statement's error."""
+        """The logical schema of the answer, without columns if the statement has no answer. Reading this
+        property waits until Spark has analysed the statement or, for a command, has run it. Raises the error
+        of the statement."""
         return self._wait(self._attempt.analysed.result)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of the answer, in physical form, each batch on arrival; the rows can be read once.
-        Waits for the rows. Raises the statement's error as soon as the statement has failed; then no job of
-        the statement is left."""
+        """Yield the rows of the answer, in physical form; each batch is yielded as soon as it has come from
+        Spark. Can be called once only. Raises the error of the statement as soon as the statement fails; by
+        then no job of the statement runs any more."""
         attempt = self._attempt
         while (batch := self._wait(attempt.arrived.get)) is not None and not attempt.failed:
             yield batch
@@ -123,7 +127,8 @@ class SparkRun:
         self._attempt.stop(JobStatus.CANCELLED)
 
     def progress(self) -> Progress:
-        """Return the progress of the run's jobs. Safe to call from any thread."""
+        """Return how many stages and tasks the run's jobs have, and how many are done. Safe to call from any
+        thread."""
         return self._attempt.progress()
 
     def join(self, timeout: float | None = None) -> bool:
@@ -142,8 +147,8 @@ class SparkRun:
 
 
 def end_runs(jobs: Jobs) -> None:
-    """Cancel the runs of the session ``jobs``, and wait until they have ended, for at most :data:`_PATIENCE`
-    seconds."""
+    """Cancel all runs of a session, given as its ``jobs``, and wait at most :data:`_PATIENCE` seconds until
+    they have ended."""
     attempts = [attempt for attempt in tuple(_running) if attempt.jobs is jobs]
     for attempt in attempts:
         attempt.stop(JobStatus.CANCELLED)
@@ -154,13 +159,13 @@ def end_runs(jobs: Jobs) -> None:
 
 @cache
 def _end_all_runs_at_exit() -> None:
-    """Register the end of all runs for the exit of the process, before sessions are closed at exit."""
+    """Arrange that all runs are ended at the exit of the process, before sessions are closed."""
     atexit.register(_end_all_runs)
 
 
 def _end_all_runs() -> None:
-    """End the runs of all sessions as :func:`end_runs` does, without new threads, which an exiting process
-    may not start."""
+    """Cancel the runs of all sessions, and wait at most :data:`_PATIENCE` seconds until they have ended. No
+    new thread is started, since an exiting process may not start threads."""
     deadline = time.monotonic() + _PATIENCE
     for attempt in tuple(_running):
         attempt.stop_here(deadline)
@@ -168,8 +173,8 @@ def _end_all_runs() -> None:
 
 
 class _Attempt:
-    """The state of a run to which the run's thread refers. It has no reference to the :class:`SparkRun`,
-    which can therefore be garbage-collected while the thread works."""
+    """The state of a run that the run's thread works on. It doesn't refer to the :class:`SparkRun`, which can
+    therefore be garbage-collected while the thread works."""
 
     def __init__(self, jobs: Jobs, work: Work, timeout: float | None, query: QueryRun | None) -> None:
         self.jobs = jobs
@@ -192,7 +197,8 @@ class _Attempt:
         self._thread = jobs.thread(self._run, f"{THREADS}{self.tag}")
 
     def progress(self) -> Progress:
-        """Return the progress of the run's jobs."""
+        """Return how many stages and tasks the run's jobs have, and how many are done. Raises sqlfront's
+        errors."""
         with ours():
             return self.jobs.progress(self.tag)
 
@@ -233,8 +239,8 @@ class _Attempt:
             self._end()
 
     def _end(self) -> None:
-        """Mark the run as ended: waiting threads go on, the timer stops, and the query no longer knows the
-        run."""
+        """Mark the run as ended: threads that wait for it continue, the timer stops, and the query forgets
+        the run."""
         _running.discard(self)
         self.ended.set()
         self._timer.cancel()
@@ -242,15 +248,15 @@ class _Attempt:
             self.query.remove(self)
 
     def stop(self, status: JobStatus) -> None:
-        """Let the threads that wait for the run raise an error now, and cancel the run's jobs in a new
-        thread; do nothing if the run has ended. ``status`` states the reason. Safe to call from any thread
-        and from finalizers."""
+        """Make the threads that wait for the run raise an error now, and cancel the run's jobs in a new
+        thread; do nothing if the run has ended. ``status``: the reason, which selects the error. Safe to call
+        from any thread and from finalizers."""
         if self._stopped(status):
             threading.Thread(target=self._cancel, name=f"{THREADS}stop", daemon=True).start()
 
     def stop_here(self, deadline: float) -> None:
-        """Let the threads that wait for the run raise an error now, and cancel the run's jobs in this thread;
-        waits for the jobs' end, but no longer than to ``deadline`` (monotonic, s)."""
+        """Make the threads that wait for the run raise an error now, and cancel the run's jobs in this
+        thread, until they have ended or ``deadline`` (s, of ``time.monotonic``) has passed."""
         if self._stopped(JobStatus.CANCELLED):
             self._cancel(deadline)
 
@@ -259,13 +265,14 @@ class _Attempt:
         return not self.ended.is_set() and self._fail(stopped_error(status, self._timeout, by))
 
     def join(self, deadline: float) -> None:
-        """Wait until the run has ended, but no longer than to ``deadline`` (monotonic, s). Returns at once in
-        the run's own thread."""
+        """Wait until the run has ended or ``deadline`` (s, of ``time.monotonic``) has passed. Returns at once
+        if called in the run's thread."""
         if threading.current_thread() is not self._thread:  # a finalizer may run in it
             self.ended.wait(max(deadline - time.monotonic(), 0.0))
 
     def release(self) -> None:
-        """Stop the run and discard its tag after the last reference to the run is gone."""
+        """Stop the run, and discard what the session stores about its jobs; called when the :class:`SparkRun`
+        is garbage-collected."""
         self.stop(JobStatus.CANCELLED)
         self.jobs.forget(self.tag)
 
@@ -285,8 +292,9 @@ class _Attempt:
                 future.set_result(value)
 
     def _fail(self, error: Exception) -> bool:
-        """Let all threads that wait for the schema or the rows raise the error; returns True if the schema or
-        the rows were still open, False if the run had its result already."""
+        """Make all threads that wait for the schema or the rows raise ``error``. Returns True if the schema
+        or the rows were still missing; False if the run already had its result, so that the error reaches
+        nobody."""
         with self._lock:
             waiting = [future for future in (self.analysed, self.collected) if not future.done()]
             for future in waiting:

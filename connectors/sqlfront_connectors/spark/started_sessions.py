@@ -41,14 +41,15 @@ _users: Final[dict["SparkSession", int]] = {}
 
 
 class StartedSession(msgspec.Struct, frozen=True):
-    """A session in use. ``ours``: sqlfront has started the session, and stops it after the last use."""
+    """One use of a Spark session. ``ours``: True if sqlfront has started the session, and stops it after the
+    last use; False if the user's program had started it."""
 
     spark: "SparkSession"
     ours: bool
 
     def close(self) -> None:
-        """End one use of the session; to be called once. Raises OperationalError if the session has ended
-        already."""
+        """End this use of the session, and stop the session if it is sqlfront's and this was the last use; to
+        be called once. Raises OperationalError if the session has ended already."""
         if not self.ours:
             return
         with _lock:
@@ -65,8 +66,8 @@ class StartedSession(msgspec.Struct, frozen=True):
 
 
 class PendingConnection:
-    """The server of Spark Connect that has been asked for a session and hasn't answered yet, if any;
-    :meth:`close` ends the waiting. Safe to use from any thread."""
+    """A handle by which another thread can end the wait for a Spark Connect server that was asked for a
+    session and hasn't answered yet. Safe to use from any thread."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -75,8 +76,9 @@ class PendingConnection:
 
     @contextmanager
     def to(self, spark: "SparkSession") -> Iterator[None]:
-        """Return a context manager in which the server of ``spark`` is asked, so that :meth:`close` can end
-        the waiting. Raises OperationalError if :meth:`close` was called before."""
+        """Return a context manager for the calls to the server of ``spark``: while it is entered,
+        :meth:`close` makes these calls fail. Raises OperationalError on entering if :meth:`close` was called
+        before."""
         with self._lock:
             if self._closed:
                 raise OperationalError("the session that waited for Spark is closed")
@@ -90,7 +92,8 @@ class PendingConnection:
                 self._spark = None
 
     def close(self) -> None:
-        """Stop waiting for the server: pending calls fail at once. Closing twice is no error."""
+        """End the wait for the server, now and in future: calls under way fail at once. A second call is no
+        error."""
         with self._lock:
             self._closed = True
             if self._spark is not None:
@@ -98,17 +101,19 @@ class PendingConnection:
 
 
 def options_of(source: "SparkSession.Builder | str") -> Mapping[str, str]:
-    """Return the settings that the source gives the session: the options of a builder, none for a URL."""
+    """Return the settings that ``source`` gives a new session: the options of a builder, none for a URL."""
     return {} if isinstance(source, str) else {key: str(value) for key, value in source._options.items()}
 
 
 def start_session(
     source: "SparkSession.Builder | str", settings: Mapping[str, str], connecting: PendingConnection
 ) -> StartedSession:
-    """Return the session of a master (``local[4]``) or of a server of Spark Connect (``sc://host``), or the
-    result of a builder's ``getOrCreate``: a new session, or this process's present session. A new session
-    gets the ``settings``, unless the builder has its own values. ``connecting`` can end the waiting for a
-    server.
+    """Return a Spark session for ``source``: the URL of a master (``local[4]``) or of a Spark Connect server
+    (``sc://host``), or a builder, whose ``getOrCreate`` is called.
+
+    For a server the session is always new. Otherwise it is this process's present session if there is one.
+    ``settings``: given to a new session, except those for which the builder has values. ``connecting``: the
+    handle that can end the wait for a server.
 
     Raises OperationalError for any failure, such as a PySpark that isn't installed.
     """
@@ -156,8 +161,8 @@ def _connected(url: str, settings: Mapping[str, str], connecting: PendingConnect
 
 
 def _hurry(spark: "SparkSession") -> None:
-    """Let calls to an unreachable server fail after :data:`_PATIENCE` seconds from now, instead of PySpark's
-    minutes."""
+    """Make calls of ``spark`` to an unreachable server fail :data:`_PATIENCE` seconds from now, instead of
+    after PySpark's minutes."""
     until = time.monotonic() + _PATIENCE
 
     class Hurried(retries.DefaultPolicy):
@@ -178,8 +183,7 @@ def _started(source: "SparkSession.Builder | str") -> StartedSession:
 
 
 def is_there(source: "SparkSession.Builder | str") -> bool:
-    """Return whether the source, a builder or a URL, would give a session that exists in this process
-    already."""
+    """Return whether :func:`start_session` would return a session that exists in this process already."""
     return _has_session() and not _is_server(source)
 
 
@@ -196,7 +200,7 @@ def _has_session() -> bool:
 
 
 def _settle(spark: "SparkSession", settings: Mapping[str, str]) -> None:
-    """Give a new session the settings, at least one: the call to a server returns only after the server's
-    answer."""
+    """Set the ``settings``, at least one, in a new session. Over Spark Connect this also waits for the
+    server's first answer."""
     for key, value in settings.items():
         spark.conf.set(key, value)

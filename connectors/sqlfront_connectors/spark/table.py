@@ -1,5 +1,5 @@
-"""A table whose rows are Spark's: a relation of the session's catalog, or a query. Copies are made from
-it."""
+"""A table whose rows Spark has: a relation of the Spark session's catalog, or a query. sqlfront reads the
+rows through Spark, or copies them."""
 
 import zlib
 from collections.abc import Callable, Iterator
@@ -21,9 +21,11 @@ if TYPE_CHECKING:
 
 
 class SparkTable:
-    """A read-only table of Spark's rows. ``frame`` returns the present rows as a DataFrame; it raises our
-    errors. ``reference`` stands for the rows in a FROM clause of Spark's; ``named``: whether ``reference`` is
-    a name, as opposed to a query. Raises NotSupportedError for a column that sqlfront can't read as Spark
+    """A read-only table whose rows Spark computes.
+
+    ``frame``: returns the present rows as a DataFrame, or raises one of sqlfront's errors. ``reference``: the
+    text that stands for the rows in a FROM clause of Spark's SQL. ``named``: True if ``reference`` is a name,
+    False if it is a query. Raises NotSupportedError for a column of a type that sqlfront can't read as Spark
     does."""
 
     format = "spark"
@@ -55,13 +57,14 @@ class SparkTable:
         self.comments = tuple(_comments(fields))
 
     def snapshot(self) -> "SparkSnapshot":
-        """Return the rows that Spark's plan would read now. Raises Spark's error if the name is gone."""
+        """Return a snapshot of the rows that Spark reads now. Raises sqlfront's form of Spark's error if the
+        relation exists no more."""
         with ours():
             return SparkSnapshot(self.name, self.schema, self._link, self._frame())
 
     def refresh(self) -> None:
-        """Let Spark list the table's files anew, to see changes by other programs; do nothing if
-        ``reference`` is not a name."""
+        """Make Spark list the table's files again, so that changes by other programs become visible; do
+        nothing if ``reference`` is a query."""
         if self.named:
             with ours():
                 self._link.spark.catalog.refreshTable(self.reference)
@@ -71,7 +74,8 @@ class SparkTable:
 
 
 def _comments(kind: object, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], str]]:
-    """The comments of all fields inside of a type of PySpark, which is at the path."""
+    """Yield the path and the comment of each field with a comment in ``kind``, a type of PySpark. ``path``:
+    the path of ``kind`` itself, with which all yielded paths begin."""
     for field in getattr(kind, "fields", ()):
         if "comment" in field.metadata:
             yield (*path, field.name), str(field.metadata["comment"])
@@ -82,8 +86,11 @@ def _comments(kind: object, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[
 
 
 class SparkSnapshot:
-    """The rows of a DataFrame, ``frame``: constant as long as Spark's plan and the plan's files are. Spark
-    computes the rows anew for each scan; a view with ``rand()``, for example, gives different rows each time.
+    """The rows of a Spark DataFrame, ``frame``. They are the same for as long as the frame's plan and the
+    files that it reads are the same.
+
+    Spark computes the rows again for each scan; a view with ``rand()``, for example, gives different rows
+    each time.
     """
 
     repeatable: Final = False
@@ -96,24 +103,25 @@ class SparkSnapshot:
 
     @cached_property
     def version(self) -> int:
-        """A hash of the plan and the plan's files; a different number means different rows."""
+        """A hash of the frame's plan and of the state of the files that it reads: two different numbers mean
+        that the rows may differ."""
         with ours():
             return zlib.crc32(self._link.version(self.frame).encode())
 
     @cached_property
     def statistics(self) -> TableStatistics:
-        """``size``: the estimate of Spark's optimizer in bytes, or its very large default if Spark can't
-        tell. The number of rows and the column statistics are unknown."""
+        """The statistics of the rows: only ``size`` is known, in bytes, as Spark's optimizer estimates it (a
+        very large number if it can't tell)."""
         with ours():
             return TableStatistics(size=self._link.size(self.frame))
 
     def exact_filters(self, filters: "tuple[Expr, ...]") -> "tuple[Expr, ...]":
-        """Return no filter: the scan reads all rows."""
+        """Return the empty tuple: no filter is applied by the scan, which reads all rows."""
         return ()
 
     def scan(self, request: ScanRequest) -> ScanPlan:
-        """Run Spark's query for all rows now, and return a source of the rows, which are held in this
-        process."""
+        """Run Spark's query for all rows now, and return a source of these rows, which stay in this process's
+        memory."""
         batches: list[pa.RecordBatch] = []
         with ours():
             batches += self._link.collect(self.frame, self._schema, batches.append)

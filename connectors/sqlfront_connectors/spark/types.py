@@ -1,15 +1,15 @@
-"""Spark's types and ours, both ways, exactly; and the forms of columns on the way between the two.
+"""Conversion between Spark's types and sqlfront's, and the types that columns have during a transfer.
 
-Every logical type (:mod:`sqlfront_values.types`) is a Spark type, and survives the round trip unchanged,
-except for properties that sqlfront doesn't have: whether nulls are possible, and a column's metadata. Spark's
-other types are refused by the name of their column: ``variant``, ``time``, the old ``interval`` of three
-units, strings with a collation, ``geometry`` and ``geography``, user-defined types, and the map without a key
-type that ``map()`` is. ``char(n)`` is a string in answers, and refused in tables that sqlfront is to read
-itself.
+Every logical type (:mod:`sqlfront_values.types`) is a Spark type, and the conversion to Spark and back gives
+the same type, except for properties that sqlfront doesn't have: whether nulls are possible, and a column's
+metadata. Spark's other types are refused with an error that names the column: ``variant``, ``time``, the old
+``interval`` of three units, strings with a collation, ``geometry`` and ``geography``, user-defined types, and
+the map without a key type that ``map()`` returns. ``char(n)`` is a string in answers, and refused in tables
+that sqlfront itself is to read.
 
 Spark can't convert every type into Arrow, or into Parquet. A column with such a type is cast in Spark to a
-:func:`carrier`, and converted back by :func:`to_physical`, which goes by position and never by the names of
-fields.
+:func:`carrier`, and converted back by :func:`to_physical`, which matches fields by position and never by
+name.
 """
 
 import re
@@ -77,15 +77,15 @@ _FIXED_LENGTH: Final = re.compile(r"\bchar\(\d+\)")
 
 
 def logical_schema(schema: "spark_types.StructType") -> pa.Schema:
-    """Return our logical schema for the schema of a DataFrame. Raises NotSupportedError, which names the
-    first column of a type unknown to sqlfront."""
+    """Return the logical schema for the schema of a Spark DataFrame. Raises NotSupportedError, which names
+    the first column of a type unknown to sqlfront."""
     return pa.schema([(field.name, logical_type(field.dataType, field.name)) for field in schema.fields])
 
 
 def table_schema(schema: "spark_types.StructType") -> pa.Schema:
-    """Return our logical schema for the schema of a DataFrame whose values sqlfront is to compare. Raises
-    NotSupportedError as :func:`logical_schema`, and for a column of type ``char(n)``, whose trailing blanks
-    Spark ignores in comparisons."""
+    """Return the logical schema for the schema of a Spark DataFrame whose values sqlfront itself evaluates.
+    Raises NotSupportedError for a column of a type unknown to sqlfront, and of type ``char(n)``, whose
+    trailing blanks Spark ignores in comparisons."""
     for field in schema.fields:
         declared = _FIXED_LENGTH.search(field.metadata.get(_DECLARED, ""))
         if declared is not None:
@@ -97,7 +97,7 @@ def table_schema(schema: "spark_types.StructType") -> pa.Schema:
 
 
 def logical_type(data_type: "spark_types.DataType", column: str = "") -> pa.DataType:
-    """Return our logical type for a Spark type. Raises NotSupportedError, which names the ``column``, for a
+    """Return the logical type for a Spark type. Raises NotSupportedError, which names the ``column``, for a
     type unknown to sqlfront."""
     simple = _SIMPLE.get(type(data_type).__name__)
     if simple is not None:
@@ -162,7 +162,7 @@ def spark_type(data_type: pa.DataType) -> "spark_types.DataType":
 
 
 def quoted(name: str) -> str:
-    """Quote a name, or one part of it, so that Spark's SQL and Spark's methods accept any name.
+    """Return the name, or one part of a qualified name, in backticks, for Spark's SQL and Spark's methods.
 
     >>> quoted("a`b")
     '`a``b`'
@@ -171,9 +171,12 @@ def quoted(name: str) -> str:
 
 
 def carrier(data_type: pa.DataType) -> pa.DataType:
-    """Return the logical type through which Spark can convert a column of ``data_type`` into Arrow: an
-    interval of months becomes its number of months, void inside of arrays, maps and structs an int, and the
-    fields of a struct that has two of one name (Spark doesn't distinguish ``a`` from ``A``) are numbered.
+    """Return the logical type to which Spark casts a column of ``data_type`` so that it can convert the
+    column into Arrow; ``data_type`` itself if Spark can convert it anyway.
+
+    An interval of months becomes an int, its number of months. Void inside of arrays, maps and structs
+    becomes an int. The fields of a struct with two fields of one name (Spark doesn't distinguish ``a`` from
+    ``A``) get numbered names.
 
     >>> carrier(pa.list_(pa.null())), carrier(pa.decimal128(5, 2))
     (ListType(list<item: int32>), Decimal128Type(decimal128(5, 2)))
@@ -198,8 +201,8 @@ def _carrier(data_type: pa.DataType) -> pa.DataType:
 
 
 def in_months(data_type: pa.DataType) -> pa.DataType:
-    """Return the type with every interval of years and months replaced by an interval of months alone, the
-    only year-month interval that Spark casts to a number.
+    """Return ``data_type`` with every year-month interval in it, at any depth, replaced by INTERVAL MONTH,
+    the only year-month interval that Spark casts to a number.
 
     >>> in_months(pa.list_(INTERVALS["YEAR", "MONTH"])).value_type
     interval month
@@ -214,8 +217,9 @@ def in_months(data_type: pa.DataType) -> pa.DataType:
 
 
 def file_type(data_type: pa.DataType) -> pa.DataType:
-    """Return the type of a physical column in a Parquet file that Spark reads as the logical type, once its
-    structs have their names again: in files all fields of structs are numbered.
+    """Return the Arrow type with which a column of the logical type ``data_type`` is written to a Parquet
+    file for Spark. The fields of structs have numbered names in files; the reader gives the structs their
+    names again.
 
     >>> file_type(INTERVALS["DAY", "SECOND"]), file_type(pa.struct([("a", pa.null())]))
     (DataType(int64), StructType(struct<c0: null>))
@@ -228,14 +232,15 @@ def file_type(data_type: pa.DataType) -> pa.DataType:
 
 
 def _file_leaf(data_type: pa.DataType) -> pa.DataType:
-    """Return the :func:`file_type` of a type that isn't nested but is inside of an array, map or struct,
-    where decimals have their logical form."""
+    """Return the Arrow type for a Parquet file of ``data_type``, a type that isn't nested but is inside of an
+    array, map or struct, where decimals keep their logical type."""
     form = data_type if pa.types.is_decimal(data_type) else physical(data_type)
     return BIGINT if pa.types.is_duration(form) else form
 
 
 def numbered(data_type: pa.DataType) -> pa.DataType:
-    """Return the type with the fields of its structs numbered, as in :func:`file_type`."""
+    """Return ``data_type`` with the fields of all its structs, at any depth, renamed to ``c0``, ``c1`` and so
+    on."""
     if pa.types.is_struct(data_type):
         kinds = [numbered(data_type.field(index).type) for index in range(data_type.num_fields)]
         return pa.struct([(f"c{ordinal}", kind) for ordinal, kind in enumerate(kinds)])
@@ -258,8 +263,9 @@ def to_file(array: pa.Array, form: pa.DataType) -> pa.Array:
 
 
 def to_physical(array: pa.Array, data_type: pa.DataType) -> pa.Array:
-    """Convert an array that came from Spark into the physical form of ``data_type``. The array is of the
-    logical type ``data_type``, or of its :func:`carrier`, or was read from a file of Spark's."""
+    """Convert an array that came from Spark into the physical form of the logical type ``data_type``. The
+    array has the type ``data_type`` or its :func:`carrier`, or the type that Spark writes to Parquet files
+    for it."""
     form = physical(data_type)
     if array.type == form:
         return array
@@ -273,15 +279,16 @@ def to_physical(array: pa.Array, data_type: pa.DataType) -> pa.Array:
 
 
 def _nested(array: pa.Array, data_type: pa.DataType) -> pa.Array:
-    """Convert an array inside of an array, map or struct, where decimals have their logical form."""
+    """Convert an array that came from Spark and is inside of an array, map or struct into the form of
+    ``data_type`` there: the physical form, except that decimals keep their logical type."""
     if pa.types.is_decimal(data_type):
         return array
     return to_physical(array, data_type)
 
 
 def physical_batch(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """Convert a batch that came from Spark into physical form, by :func:`to_physical`; ``schema``: the
-    logical schema, by position."""
+    """Convert a batch that came from Spark into physical form, see :func:`to_physical`. ``schema``: the
+    logical schema of its columns, by position; its names are the names of the result."""
     if not schema:
         return batch.select([])
     columns = [to_physical(column, kind) for column, kind in zip(batch.columns, schema.types, strict=True)]
@@ -294,11 +301,14 @@ def without_columns(rows: int) -> pa.RecordBatch:
 
 
 def sent_type(data_type: pa.DataType) -> pa.DataType:
-    """Return the logical type as which a column is sent as Arrow, to be cast by Spark then: an interval of
-    months is a number, an interval of time has all units, and the fields of structs are numbered.
+    """Return the logical type in which a column of ``data_type`` is sent to Spark as Arrow; Spark then casts
+    the column to ``data_type``.
 
     >>> sent_type(pa.struct([("x", INTERVALS["YEAR", "MONTH"])]))
     StructType(struct<c0: int32>)
+
+    A year-month interval becomes an int, a day-time interval becomes INTERVAL DAY TO SECOND, and the fields
+    of structs get numbered names.
     """
     return with_leaves(numbered(data_type), _sent_leaf)
 

@@ -1,4 +1,5 @@
-"""The codec: plans, settings, errors and batches to bytes and back, for sending between members.
+"""The codec: conversion of plans, settings, errors and batches into bytes and back, for sending between
+members.
 
 Expressions, processors and messages are Structs in msgpack, decoded into exactly the expected types. Arrow's
 types and schemas are encoded inside them as names or as Arrow IPC (``hooks``, ``values``). A DAG is encoded
@@ -8,7 +9,7 @@ as its shape and its processors, both cached from run to run (``dags``); a job's
 except user functions if the caller allows them to run.
 
 For any bytes, decoding gives a value of the expected type or raises OperationalError with the SQLSTATE 08P01:
-the sender of such bytes is broken or hostile, and its connection has to end.
+the sender of malformed bytes is broken or hostile, and its connection has to end.
 """
 
 from sqlfront_cluster.codec.batches import BatchDecoder, BatchEncoder, EncodedBatch

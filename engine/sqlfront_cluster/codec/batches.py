@@ -1,11 +1,13 @@
-"""Batches to the parts of a message's body and back, for one stream (one edge, from one member to another).
+"""Conversion of batches into the parts of a message's body and back, for one stream: the batches that one
+edge carries from one member to another.
 
-A batch is sent as one Arrow IPC message: its buffers are copied once into one block, a slice's buffers are
-cut to the slice. The schema is sent when it changes. The receiver reads the data in place, without a copy.
+A batch is sent as one Arrow IPC message: its buffers are copied once into one block, and only the sliced part
+of a slice's buffers is sent. The schema is sent when it changes. The receiver reads the data in place,
+without a copy.
 
-A dictionary is sent as a separate batch before the first batch that uses it; both sides keep the dictionary
-until another dictionary replaces it. If a dictionary is much larger than its used part, the first batch
-brings only the used part; the second batch with an unchanged dictionary brings the whole dictionary.
+A dictionary is sent as a separate batch before the first batch that uses it; sender and receiver keep the
+dictionary until another dictionary replaces it. If a dictionary is much larger than the part that a batch
+uses, the first batch brings only that part; the second batch with an unchanged dictionary brings all of it.
 
 The receiver trusts no input: lengths, offsets and dictionary codes outside of the data are refused, so that
 no kernel reads out of bounds (invalid UTF-8 is detected in small batches only).
@@ -41,8 +43,9 @@ _written_schemas: Final[deque[tuple[pa.Schema, tuple[int, ...], bytes]]] = deque
 
 
 class EncodedBatch(msgspec.Struct, frozen=True):
-    """An encoded batch: the ``schema`` if new to the stream, and the parts of the ``body``, ``size`` bytes in
-    all, to be sent in sequence."""
+    """An encoded batch. ``schema``: the encoded schema if it differs from the stream's last schema, else
+    None. ``body``: the parts of the message's body, to be sent one after the other. ``size``: the bytes of
+    all parts."""
 
     schema: bytes | None
     body: tuple[pa.Buffer, ...]
@@ -65,8 +68,8 @@ class BatchEncoder:
         self._seen: list[pa.Array | None] = []
 
     def encode(self, batch: pa.RecordBatch) -> EncodedBatch:
-        """Encode the next batch of the stream. Batches have to be decoded in the order of their encoding.
-        Raises InternalError for a dictionary inside of a nested type."""
+        """Encode the next batch of the stream. The receiver must decode batches in the order of their
+        encoding. Raises InternalError for a dictionary inside of a nested type."""
         schema = None
         if self._schema is None or not batch.schema.equals(self._schema):
             schema = self._change_schema(batch.schema)
@@ -83,8 +86,8 @@ class BatchEncoder:
         return encoded
 
     def _with_dictionaries(self, batch: pa.RecordBatch) -> tuple[pa.Buffer, ...]:
-        """The body of a batch with dictionaries: the sizes of the dictionaries' messages (0 = unchanged),
-        these messages, and the batch with codes."""
+        """Return the body's parts for a batch with dictionary columns: the sizes of the dictionaries'
+        messages (0 = the receiver has the dictionary already), these messages, and the batch with codes."""
         messages = []
         for place, ordinal in enumerate(self._columns):
             column = batch.column(ordinal)
@@ -124,9 +127,9 @@ class BatchDecoder:
     def decode(
         self, schema: bytes | None, body: pa.Buffer | bytes | bytearray | memoryview
     ) -> pa.RecordBatch:
-        """Decode the next batch of the stream; its columns refer to ``body`` without a copy. ``schema`` is
-        from the same message, None = the stream's last schema. Raises OperationalError for all data not made
-        by a :class:`BatchEncoder`."""
+        """Decode the next batch of the stream; its columns refer to ``body`` without a copy. ``schema``: the
+        encoded schema of the same message, None = the stream's last schema applies. Raises OperationalError
+        for data that doesn't come from a :class:`BatchEncoder`."""
         try:
             if schema is not None:
                 self._change_schema(schema)
@@ -174,8 +177,8 @@ class BatchDecoder:
 
 
 def _written(schema: pa.Schema) -> tuple[pa.Schema, tuple[int, ...], bytes]:
-    """Encode the schema, or find its encoding in the cache; returns the schema, the ordinals of its
-    dictionary columns, and its bytes."""
+    """Return the schema, the ordinals of its dictionary columns, and its encoding, all from the cache if an
+    equal schema was encoded before."""
     for known in tuple(_written_schemas):
         if schema.equals(known[0], check_metadata=True):
             return known
@@ -208,7 +211,7 @@ def _holds_dictionary(data_type: pa.DataType) -> bool:
 
 
 def _is_same(array: pa.Array, other: pa.Array | None) -> bool:
-    """Return whether both arrays are the same part of the same buffers."""
+    """Return whether both arrays refer to the same part of the same buffers; False if ``other`` is None."""
     if other is None or len(array) != len(other) or array.offset != other.offset:
         return False
     return _addresses(array) == _addresses(other)

@@ -1,8 +1,8 @@
-"""DAGs to bytes and back.
+"""Conversion of DAGs into bytes and back.
 
 A DAG is encoded as its *shape* (names, tags, parallelism, edges) and its separately encoded processors. Runs
-of a cached plan share the shape and most processors, so both sides cache shapes and processors: sending or
-receiving another run of a plan costs only as much as the changed processors.
+of a cached plan share the shape and most processors, so sender and receiver cache shapes and processors:
+another run of a plan costs only as much as its changed processors.
 """
 
 from collections.abc import Sequence
@@ -24,7 +24,8 @@ _LONGEST_PROCESSOR: Final = 16_384
 
 
 class _VertexShape(msgspec.Struct, frozen=True, array_like=True):
-    """The fields of a Vertex, with the processor's tag in place of the processor."""
+    """A Vertex in encoded form: ``tag``, the name under which the processor's class is registered, stands for
+    the processor; the other fields are the Vertex's."""
 
     name: str
     tag: str
@@ -33,7 +34,8 @@ class _VertexShape(msgspec.Struct, frozen=True, array_like=True):
 
 
 class _EdgeShape(msgspec.Struct, frozen=True, array_like=True):
-    """The fields of an Edge, with vertices by their position in the shape."""
+    """An Edge in encoded form: ``source`` and ``destination`` are positions of vertices in the shape; the
+    other fields are the Edge's."""
 
     source: int
     source_ordinal: int
@@ -51,14 +53,16 @@ class _EdgeShape(msgspec.Struct, frozen=True, array_like=True):
 
 
 class _Shape(msgspec.Struct, frozen=True, array_like=True):
-    """A DAG without its processors; an edge's number is its position."""
+    """A DAG in encoded form, without its processors; the position of an edge in ``edges`` is the edge's
+    number."""
 
     vertices: tuple[_VertexShape, ...]
     edges: tuple[_EdgeShape, ...]
 
 
 class _Travelling(msgspec.Struct, frozen=True, array_like=True):
-    """A DAG's message: an encoded :class:`_Shape`, and an encoded processor for each of its vertices."""
+    """The message that brings a DAG: an encoded :class:`_Shape`, and one encoded processor for each of its
+    vertices, in the same order."""
 
     shape: bytes
     processors: tuple[msgspec.Raw, ...]
@@ -68,8 +72,8 @@ class _Travelling(msgspec.Struct, frozen=True, array_like=True):
 
 
 class _Encoded:
-    """The cached encoding of a locked DAG and its rebound copies: the shape, and each vertex's last encoded
-    processor."""
+    """The cached encoding of a locked DAG, shared with copies of it that have other processors: the encoded
+    shape, and each vertex's last encoded processor."""
 
     __slots__ = ("processors", "shape")
 
@@ -78,8 +82,8 @@ class _Encoded:
         self.processors: dict[str, tuple[Processor, bytes]] = {}
 
     def processor(self, vertex: Vertex) -> msgspec.Raw:
-        """Return the vertex's processor in msgpack: from the cache if the processor is the vertex's last
-        encoded one, else newly encoded."""
+        """Return the vertex's processor in msgpack. It is encoded only if it is another object than the
+        vertex's processor of the last call."""
         known = self.processors.get(vertex.name)
         if known is None or known[0] is not vertex.processor:
             known = self.processors[vertex.name] = vertex.processor, encode(vertex.processor)
@@ -87,10 +91,11 @@ class _Encoded:
 
 
 def encode_dag(dag: DAG) -> bytes:
-    """Lock the DAG, and encode it for :func:`decode_dag`.
+    """Lock the DAG, and encode it for :func:`decode_dag`. The objects that processors look up by name at run
+    time, a job's resources, are not included.
 
-    Raises InterfaceError if a processor isn't registered or holds data without an encoding. Resources are not
-    included.
+    Raises InterfaceError if a processor's class isn't registered, or if a processor has data without an
+    encoding.
     """
     dag.lock()
     encoded = dag.derive(_Encoded, _Encoded)
@@ -130,7 +135,9 @@ def _edge_shape(edge: Edge, places: dict[str, int]) -> _EdgeShape:
 
 
 class _Template(msgspec.Struct, frozen=True):
-    """A received DAG with the bytes of its processors; None for a processor too large to be kept."""
+    """A received DAG, cached so that further messages of the same shape are decoded quickly. For each vertex,
+    in order: its name, its processor's class, and the processor's bytes (None if they are too many to be
+    cached)."""
 
     dag: DAG
     names: tuple[str, ...]
@@ -139,8 +146,8 @@ class _Template(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, message: _Travelling, user_code: bool) -> Self:
-        """Decode all processors of ``message``, and make the template. ``user_code``: user functions may run
-        here. Raises ValueError or an error of sqlfront for a malformed message."""
+        """Decode all of ``message``, and return it as a template. ``user_code``: user functions may run in
+        this process. Raises ValueError or an error of sqlfront for a malformed message."""
         shape = decode(message.shape, _Shape)
         kinds = tuple(processor_class(vertex.tag) for vertex in shape.vertices)
         encoded = tuple(map(bytes, message.processors))
@@ -153,8 +160,9 @@ class _Template(msgspec.Struct, frozen=True):
         return cls(_dag_of(shape, processors), tuple(vertex.name for vertex in shape.vertices), kinds, kept)
 
     def bind(self, message: _Travelling, user_code: bool) -> DAG:
-        """Return the DAG of another message of the same shape; only processors whose bytes differ from the
-        template's are decoded. ``user_code``: user functions may run here."""
+        """Return the DAG of ``message``, which has the same shape as this template; only processors whose
+        bytes differ from the template's are decoded. ``user_code``: user functions may run in this process.
+        Raises ValueError or an error of sqlfront for a malformed message."""
         if len(message.processors) != len(self.kinds):
             raise ValueError(f"{len(message.processors)} processors for {len(self.kinds)} vertices")
         changed: dict[str, Processor] = {}
@@ -170,11 +178,12 @@ _templates: Final[dict[tuple[bytes, bool], _Template]] = {}
 
 
 def decode_dag(data: bytes | bytearray | memoryview, *, user_code: bool = False) -> DAG:
-    """Decode a DAG of :func:`encode_dag`. The DAG is locked; DAGs of equal shape share their derived values.
+    """Return the DAG that :func:`encode_dag` has encoded. It is locked; DAGs of equal shape share the values
+    that were derived from the shape.
 
-    ``user_code``: user functions in the bytes may run here (the sender is a proven member); otherwise a user
-    function raises NotSupportedError. Raises OperationalError for bytes that are no DAG, and for processors
-    unknown to this member.
+    ``user_code``: user functions in the bytes may run in this process (the sender is an authenticated
+    member); otherwise a user function raises NotSupportedError. Raises OperationalError for bytes that are no
+    DAG, and for a processor whose class isn't registered on this member.
     """
     message = decode(data, _Travelling)
     template = _templates.get((message.shape, user_code))
@@ -192,9 +201,8 @@ def decode_dag(data: bytes | bytearray | memoryview, *, user_code: bool = False)
 
 
 def _dag_of(shape: _Shape, processors: Sequence[Processor]) -> DAG:
-    """Build the locked DAG of the shape, with one processor per vertex, by the public methods of DAGs, so
-    that all rules of DAGs are checked. Raises ValueError, IndexError or InterfaceError for an invalid
-    shape."""
+    """Build the locked DAG of the shape, with one processor per vertex. The public methods of DAG build it,
+    which check all rules of DAGs. Raises ValueError, IndexError or InterfaceError for an invalid shape."""
     dag = DAG()
     vertices = [
         dag.vertex(vertex.name, processor, vertex.local_parallelism, vertex.only_on)

@@ -1,4 +1,4 @@
-"""Errors as data: the error of a member's job is raised again by the reader of the result.
+"""Errors as data, for messages: an error of a job on another member is raised again where the result is read.
 
 >>> from sqlfront_values.errors import spark_error
 >>> str(ErrorData.of(spark_error("DIVIDE_BY_ZERO", "Division by zero.")).error())
@@ -30,7 +30,8 @@ _KINDS: Final[dict[str, type[Error]]] = {
 
 
 class ErrorData(msgspec.Struct, frozen=True, array_like=True):
-    """The data of an :class:`~sqlfront_values.errors.Error`; ``kind`` is the name of its class."""
+    """The data of an :class:`~sqlfront_values.errors.Error`. ``kind``: the name of its class. ``vertex`` and
+    ``member``: where the error was raised. The other fields are the attributes of the error."""
 
     kind: str
     message: str
@@ -50,10 +51,10 @@ class ErrorData(msgspec.Struct, frozen=True, array_like=True):
     def of(cls, error: BaseException) -> Self:
         """Return the data of ``error``, which may be any exception.
 
-        An error of a derived class is encoded as its nearest class in the hierarchy of errors. A foreign
-        exception becomes an OperationalError if the environment failed (``OSError``, ``MemoryError``), else
-        an InternalError, with its type's name in the message. An error that looks like a bug gets its
-        traceback as a note.
+        For an error of a derived class, ``kind`` is the nearest base class that PEP 249's hierarchy has. An
+        exception that isn't sqlfront's becomes an OperationalError if the environment failed (``OSError``,
+        ``MemoryError``), else an InternalError; the name of the exception's class is put before its message.
+        Every InternalError gets its traceback as a note.
         """
         notes = tuple(map(_printable, getattr(error, "__notes__", ())))
         if not isinstance(error, Error):
@@ -77,7 +78,7 @@ class ErrorData(msgspec.Struct, frozen=True, array_like=True):
         )
 
     def error(self) -> Error:
-        """Return the error with this data, a new object at each call."""
+        """Return a new error with this data."""
         error = _KINDS[self.kind](
             self.message, condition=self.condition, sqlstate=self.sqlstate, position=self.position
         )
@@ -93,5 +94,6 @@ def _trace(error: BaseException) -> str:
 
 
 def _printable(text: object) -> str:
-    """The text in an encodable form: lone surrogates (of file names, for instance) become question marks."""
+    """Return ``str(text)`` with lone surrogates, which UTF-8 can't encode (they come from file names, for
+    instance), replaced by question marks."""
     return str(text).encode("utf-8", "replace").decode()

@@ -34,8 +34,8 @@ _schemas: Final = Memo[bytes, pa.Schema](_KEPT)
 
 
 def encode_hook(value: object) -> object:
-    """Return the encodable form of an Arrow type, a schema, a user function or an empty mapping proxy, for
-    ``msgspec.msgpack.Encoder(enc_hook=...)``. Raises TypeError for any other value."""
+    """Return the encodable form of ``value``: an Arrow type, a schema, a user function or an empty mapping
+    proxy; for ``msgspec.msgpack.Encoder(enc_hook=...)``. Raises TypeError for any other value."""
     known = _encoded.get(id(value))
     if known is not None:
         return known[1]
@@ -51,9 +51,9 @@ def encode_hook(value: object) -> object:
 
 
 def decode_hook(kind: type, encoded: object) -> object:
-    """Return the value of type ``kind`` (an Arrow type or a schema) from its encoded form in untrusted bytes,
-    for ``msgspec.msgpack.Decoder(dec_hook=...)``. Raises NotSupportedError for user functions, ValueError for
-    malformed data, TypeError for another ``kind``."""
+    """Return the value of type ``kind`` (``pa.DataType`` or ``pa.Schema``) from ``encoded``, which may come
+    from an untrusted sender; for ``msgspec.msgpack.Decoder(dec_hook=...)``. Raises NotSupportedError for user
+    functions, ValueError for malformed data, TypeError for another ``kind``."""
     if kind is pa.DataType:
         data_type = _types.get(encoded)  # type: ignore[call-overload]
         return _decode_type(encoded) if data_type is None else data_type
@@ -70,8 +70,9 @@ def decode_hook(kind: type, encoded: object) -> object:
 
 
 def trusting_decode_hook(kind: type, encoded: object) -> object:
-    """Return the value as :func:`decode_hook`, or make a user function from its pickled bytes, which can run
-    any code: only for bytes of an authenticated member whose code is allowed to run."""
+    """Return the value of type ``kind`` from ``encoded`` as :func:`decode_hook` does, or a user function from
+    its pickled bytes. Unpickling can run any code: only for bytes of an authenticated member whose code may
+    run here."""
     if kind is UserFunction and isinstance(encoded, bytes):
         return UserFunction.from_pickled(encoded)
     return decode_hook(kind, encoded)

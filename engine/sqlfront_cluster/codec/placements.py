@@ -1,7 +1,8 @@
-"""Placements to bytes and back.
+"""Conversion of placements into bytes and back. A placement says which members run each vertex of a DAG.
 
-Jobs of one plan on one cluster share their placements, so both sides cache placements. A known placement is
-decoded to the same object, with a cached hash, under which the DAG caches its blueprint.
+Jobs of one plan on one cluster share their placements, so sender and receiver cache placements. The same
+bytes are decoded to the same object, whose hash is cached, and by which the DAG finds what it has derived
+from the placement.
 """
 
 from typing import Final
@@ -20,7 +21,7 @@ _decoded: Final = Memo[bytes, Placement](_KEPT)
 
 
 def encode_placement(placement: Placement) -> bytes:
-    """Encode a placement for :func:`decode_placement`, or find its encoding in the cache."""
+    """Return the encoding of a placement for :func:`decode_placement`, from the cache if it is there."""
     data = _encoded.get(placement)
     if data is None:
         data = encode(placement)
@@ -30,7 +31,8 @@ def encode_placement(placement: Placement) -> bytes:
 
 
 def decode_placement(data: bytes) -> Placement:
-    """Decode a placement of :func:`encode_placement`. Raises OperationalError for any other bytes."""
+    """Return the placement that :func:`encode_placement` has encoded. Raises OperationalError for any other
+    bytes."""
     placement = _decoded.get(data)
     if placement is None:
         placement = decode(data, Placement)

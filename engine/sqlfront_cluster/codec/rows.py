@@ -1,9 +1,10 @@
-"""A few rows as Python values, to msgpack and back.
+"""Conversion of a few rows, as Python values, into msgpack and back.
 
-A row of eight values takes 1 us each way. As an Arrow IPC message the row takes 18 us to write and 18 to
-read, and another 150 to become Python values. So this module is for rows that are read value by value anyway.
+A row of eight values takes 1 us each way. As an Arrow IPC message the row takes 18 us to write and 18 us to
+read, and another 150 us to become Python values. So this module is for rows that are read value by value.
 
-Each value is read by the type of its column, like a literal's value: both sides have to know the types.
+The encoded values don't state their types: the receiver decodes each value by the type of its column, which
+it must know.
 
 >>> encoded = encode_rows([(1, None)])
 >>> rows_decoder([pa.int32(), pa.date32()])(encoded)
@@ -58,7 +59,8 @@ _encode: Final = msgspec.msgpack.Encoder().encode
 
 
 def encode_rows(rows: Sequence[Row] | Sequence[Sequence[Row]]) -> bytes:
-    """Encode rows, or several sequences of rows. Raises InterfaceError for values without an encoding."""
+    """Encode rows for :func:`rows_decoder`, or several sequences of rows for :func:`groups_decoder`. Raises
+    InterfaceError for values without an encoding."""
     try:
         return _encode(rows)
     except (TypeError, ValueError, OverflowError, RecursionError, msgspec.MsgspecError) as error:
@@ -66,8 +68,8 @@ def encode_rows(rows: Sequence[Row] | Sequence[Sequence[Row]]) -> bytes:
 
 
 def rows_decoder(types: Sequence[pa.DataType]) -> Callable[[Encoded], list[Row]]:
-    """Return a decoder of rows encoded by :func:`encode_rows`, whose columns have these (logical) types. The
-    decoder raises OperationalError for any other bytes."""
+    """Return a function that decodes rows encoded by :func:`encode_rows`. ``types``: the logical types of the
+    columns. The function raises OperationalError for any other bytes."""
     return _rows_decoder(tuple(types))
 
 
@@ -87,8 +89,8 @@ def _rows_decoder(types: tuple[pa.DataType, ...]) -> Callable[[Encoded], list[Ro
 
 
 def groups_decoder(types: Sequence[pa.DataType]) -> Callable[[Encoded], list[list[Row]]]:
-    """Return a decoder of several sequences of rows, encoded together by :func:`encode_rows`; otherwise like
-    :func:`rows_decoder`."""
+    """Return a function that decodes several sequences of rows, encoded together by :func:`encode_rows`.
+    ``types``: the logical types of the columns. The function raises OperationalError for any other bytes."""
     return _groups_decoder(tuple(types))
 
 

@@ -1,4 +1,4 @@
-"""Structs, and all other types known to msgspec, to msgpack and back.
+"""Conversion of Structs, and of all other types known to msgspec, into msgpack and back.
 
 >>> from sqlfront_values.settings import Settings
 >>> decode(encode(Settings("Europe/Berlin")), Settings)
@@ -24,8 +24,9 @@ _decoders: Final[dict[tuple[object, bool], Callable[[Any], Any]]] = {}
 
 
 def encode(value: object) -> bytes:
-    """Encode the value in msgpack. Raises InterfaceError for a value without an encoding: an object of
-    another kind (for instance a job's resources), or an expression nested thousands of levels deep."""
+    """Encode the value in msgpack. Raises InterfaceError for a value without an encoding: an object that
+    msgspec and :mod:`sqlfront_cluster.codec.hooks` don't know (for instance a job's resources), or an
+    expression nested thousands of levels deep."""
     try:
         return _encoder.encode(value)
     except (TypeError, ValueError, OverflowError, RecursionError, msgspec.MsgspecError) as error:
@@ -33,10 +34,11 @@ def encode(value: object) -> bytes:
 
 
 def decode(data: bytes | bytearray | memoryview, kind: type[T], *, user_code: bool = False) -> T:
-    """Decode a value of type ``kind`` encoded by :func:`encode`. Raises OperationalError for any other bytes.
+    """Return the value of type ``kind`` that :func:`encode` has encoded. Raises OperationalError for any
+    other bytes.
 
-    ``user_code``: user functions in the bytes may run here (the sender is a proven member); otherwise a user
-    function raises NotSupportedError.
+    ``user_code``: user functions in the bytes may run in this process (the sender is an authenticated
+    member); otherwise a user function raises NotSupportedError.
     """
     try:
         return _decoder(kind, user_code)(data)
@@ -53,9 +55,10 @@ def _decoder(kind: object, user_code: bool) -> Callable[[Any], Any]:
 
 
 def malformed(what: str, error: BaseException | str) -> Error:
-    """Return the OperationalError (SQLSTATE 08P01) for bytes from a peer that are no ``what``; ``error`` is
-    the failure of decoding, or its text. An OperationalError or NotSupportedError (the refusal of a user
-    function) is returned unchanged."""
+    """Return the error for bytes from another process that are not a valid ``what`` (for instance
+    ``"batch"``): an OperationalError with the SQLSTATE 08P01. ``error``: the failure of decoding, or its
+    text. If it is an OperationalError or NotSupportedError (the refusal of a user function), it is returned
+    unchanged."""
     if isinstance(error, OperationalError | NotSupportedError):
         return error
     return OperationalError(f"malformed {what} from a peer: {error}", sqlstate=MALFORMED)

@@ -1,4 +1,4 @@
-"""A member started by itself, by a command: the first one also starts the cluster's keeper."""
+"""The start of one member by a command: the cluster's first member is started together with its keeper."""
 
 import secrets
 
@@ -28,17 +28,18 @@ def join(
     user_code: bool = False,
 ) -> RunningMember:
     """Start a member at the address ``bind`` (port 0: a free port) and wait until it has joined the cluster
-    whose keeper is at the address ``keeper``. ``service``: the member's service, None = none; ``files``: the
-    files that the member may open; ``user_code``: whether the member runs other members' functions. Raises
-    OperationalError if the member can't join."""
+    whose keeper is at the address ``keeper``. ``security``: the secret and the encryption of the cluster.
+    ``service``: the member's :class:`~sqlfront_cluster.launchers.running.MemberService`, None = none.
+    ``files``: the files that the member may open. ``user_code``: whether the member runs functions that other
+    members send. Raises OperationalError if the member can't join."""
     options = MemberOptions(new_name(bind), keeper, bind, files=files, user_code=user_code)
     return RunningMember(options, security, service)
 
 
 class FirstMember:
     """The keeper of a new cluster at the address ``bind``, and the cluster's first member, at a free port of
-    the same host (a Unix socket: beside the keeper's). ``silence_limit``: seconds after which the keeper
-    removes a silent member; the other parameters are those of :func:`join`."""
+    the same host (at a Unix socket beside the keeper's if ``bind`` is a Unix socket). ``silence_limit``:
+    seconds after which the keeper removes a silent member. The other parameters: see :func:`join`."""
 
     def __init__(
         self,

@@ -1,8 +1,8 @@
 """The process of a member started by :mod:`sqlfront_cluster.launchers.local`.
 
-The orders come as a line of JSON on standard input, which then stays open: the end of the input means that
-the launcher has gone, and the member goes, too. The process answers nothing; the keeper sees the member join.
-The log goes to standard error.
+The launcher writes the member's configuration as one line of JSON to standard input, which then stays open:
+the end of the input means that the launcher has gone, and the member ends, too. The process writes no answer;
+the launcher knows from the keeper that the member has joined. The log goes to standard error.
 """
 
 import logging
@@ -27,9 +27,9 @@ logger = logging.getLogger(__name__)
 
 
 class ChildOrders(msgspec.Struct, frozen=True):
-    """The launcher's orders for a member. ``preload``: modules to import for their registered processors.
-    ``service``: ``module:function``, the maker of the member's service; empty = none. ``settings``: the
-    keyword arguments of the maker."""
+    """The configuration of a member's process, which the launcher writes. ``preload``: modules to import,
+    which register processors. ``service``: ``module:function`` of the function that makes the member's
+    service; empty = no service. ``settings``: the keyword arguments of that function."""
 
     options: MemberOptions
     security: Security
@@ -39,8 +39,8 @@ class ChildOrders(msgspec.Struct, frozen=True):
 
 
 def main() -> int:
-    """Run the member ordered on standard input until its end; return the exit code of the process: 1 if the
-    member could not join or ended with an error, else 0."""
+    """Read the configuration from standard input, run the member until it ends, and return the exit code of
+    the process: 1 if the member could not join or ended with an error, else 0."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
     orders = msgspec.json.decode(sys.stdin.buffer.readline(), type=ChildOrders)
     for module in orders.preload:
@@ -54,9 +54,10 @@ def main() -> int:
 
 
 def serve(running: RunningMember, *, wait_for_input: bool, ready: Callable[[], None] | None = None) -> int:
-    """Let the member work until it ends by itself, or SIGTERM (the member leaves first) or SIGINT comes, or,
-    with ``wait_for_input``, standard input ends. ``ready`` is called once the signal handlers are installed.
-    Returns the exit code: 1 if the member ended with an error, else 0."""
+    """Wait until the member ends by itself, SIGTERM comes (then the member leaves the cluster first), SIGINT
+    comes or, with ``wait_for_input``, standard input ends; then close the member. ``ready`` is called once
+    the handlers of both signals are installed. Returns the exit code: 1 if the member ended with an error,
+    else 0."""
     wake = threading.Event()
     asked: list[int] = []
 

@@ -20,11 +20,13 @@ from sqlfront_values.settings import DEFAULT_PARTITIONS
 
 
 class EmbeddedCluster(ClosingContext):
-    """A cluster of ``size`` members; the first coordinates. Partitions are dealt out to the members in turn.
+    """A cluster of ``size`` members in this process; jobs are submitted to the first member, their
+    coordinator. The partitions are assigned to the members in turn.
 
-    ``workers``: cooperative threads of each member. ``memory_limit``: bytes that operators may hold on all
-    members together, None = six tenths of the machine's memory. ``resources``: each member's own objects, by
-    its name. ``files``: the files that jobs may open.
+    ``workers``: threads of each member that run tasklets. ``memory_limit``: bytes that operators may hold
+    on all members together, None = six tenths of the machine's memory. ``resources``: returns, for a
+    member's name, the objects that processors on this member look up by key. ``files``: the files that jobs
+    may open.
     """
 
     def __init__(
@@ -62,7 +64,7 @@ class EmbeddedCluster(ClosingContext):
 
     @property
     def coordinator(self) -> Member:
-        """The member to which jobs are submitted."""
+        """The member to which jobs are submitted, the first one."""
         return self.members[0]
 
     def close(self) -> None:

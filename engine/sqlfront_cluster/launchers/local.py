@@ -1,4 +1,4 @@
-"""A cluster of child processes on this machine; the keeper is in this process."""
+"""A launcher of a cluster of child processes on this machine; the keeper runs in this process."""
 
 import os
 import secrets
@@ -42,19 +42,19 @@ _LONGEST_FOLDER: Final = 70
 class LocalCluster(KeptCluster):
     """A cluster of ``size`` members, each in a process of its own, ready when the constructor returns.
 
-    Members and keeper communicate over Unix sockets, or over TCP if ``tcp`` or if ``keeper_address`` is a TCP
-    address: then on its host, else on 127.0.0.1. All prove their knowledge of the secret, made for the
-    cluster and handed over in a pipe. TCP connections are encrypted with the certificates ``tls``, or with
-    certificates made from the secret, unless ``insecure``. The members end with the launcher's process,
-    however it ends.
+    Members and keeper communicate over Unix sockets; over TCP if ``tcp`` is true or ``keeper_address`` is a
+    TCP address. The members' TCP addresses have that address's host, else 127.0.0.1. Members and clients must
+    prove that they know ``secret`` (None: made for this cluster); the members get it through a pipe. TCP
+    connections are encrypted with the certificates ``tls``, or with certificates made from the secret, unless
+    ``insecure``. The members end with this process, however it ends.
 
-    ``workers``: cooperative threads of each member, None = one per core. ``memory_limit``: bytes for the jobs
-    of each member, None = six tenths of the machine's memory. ``silence_limit``: seconds after which a silent
-    member is removed; the default is long because other Python code in this process can hold up the keeper.
-    ``files``: the files that members may open; ``user_code``: whether members run clients' functions.
-    ``preload`` and ``service``: see :class:`~sqlfront_cluster.launchers.child.ChildOrders`; ``settings``: the
-    settings of the service of the member with a given number, from 0 on. Raises OperationalError, with the
-    end of the log, if a member can't be started.
+    ``workers``: threads of each member that run tasklets, None = one per core. ``memory_limit``: bytes for
+    the jobs of each member, None = six tenths of the machine's memory. ``silence_limit``: seconds after which
+    a silent member is removed; the default is long because other Python code in this process can delay the
+    keeper. ``files``: the files that members may open. ``user_code``: whether members run functions that
+    clients send. ``preload`` and ``service``: see :class:`~sqlfront_cluster.launchers.child.ChildOrders`.
+    ``settings``: returns, for a member's number from 0 on, the keyword arguments of its service. Raises
+    OperationalError, with the last lines of the member's log, if a member can't be started.
     """
 
     def __init__(
@@ -117,7 +117,7 @@ class LocalCluster(KeptCluster):
 
     def add(self, size: int) -> tuple[str, ...]:
         """Start ``size`` more members, and wait until all have joined; returns their names. Raises
-        OperationalError, with the end of the log, if a member ends or doesn't join within
+        OperationalError, with the last lines of the member's log, if a member ends or doesn't join within
         :data:`JOIN_TIMEOUT` seconds."""
         names = tuple(self._start() for _ in range(size))
         with self._changed:
@@ -161,8 +161,8 @@ class LocalCluster(KeptCluster):
         return name
 
     def _watch(self, name: str, process: subprocess.Popen[bytes]) -> None:
-        """Wait for the end of the member's process, and tell the keeper about it, so that the keeper need not
-        wait for the silence limit."""
+        """Wait for the end of the process of the member ``name``, and report it to the keeper, so that the
+        member is removed before the silence limit."""
         code = process.wait()
         if not self._closing:
             how = f"exit code {code}" if code >= 0 else signal.Signals(-code).name
@@ -176,7 +176,7 @@ class LocalCluster(KeptCluster):
     # ---- the end
 
     def close(self) -> None:
-        """End all members, and remove the cluster's files; closing twice is no error."""
+        """End all members and the keeper, and remove the cluster's files; a second call is no error."""
         self._closing = True
         if hasattr(self, "keeper"):
             self.keeper.end("its launcher was stopped")
@@ -197,8 +197,8 @@ class LocalCluster(KeptCluster):
 
 
 def _check_reachable(host: str) -> None:
-    """Raise ProgrammingError for a wildcard address: members tell each other their addresses, and a
-    connection needs a specific address."""
+    """Raise ProgrammingError if ``host`` is a wildcard address (``0.0.0.0`` or ``::``): members tell each
+    other their addresses, and nobody can connect to a wildcard."""
     if host in ("0.0.0.0", "::"):
         raise ProgrammingError(
             f"members need an address under which others reach them, which {host} is not; bind to one of"
@@ -207,7 +207,8 @@ def _check_reachable(host: str) -> None:
 
 
 def _stopped(process: int) -> bool:
-    """Return whether a signal has stopped (paused) the process, so that it can't end by itself."""
+    """Return whether the process with this id is paused by a signal (SIGSTOP), so that it can't end by
+    itself."""
     try:
         return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] == "T"
     except (OSError, IndexError):

@@ -1,4 +1,4 @@
-"""A networked member (or client) of a cluster inside its own process, with methods that wait."""
+"""A networked member (or client) of a cluster in the process that uses it, with methods that wait."""
 
 from collections.abc import Mapping
 from itertools import count
@@ -29,12 +29,14 @@ JOIN_TIMEOUT: Final = 30.0
 
 
 class MemberOptions(msgspec.Struct, frozen=True):
-    """The options of a member. ``name``: unique in the cluster and never used before. ``keeper``: the
-    keeper's address. ``silence_limit``: seconds to wait for the keeper's first answer. ``listen``: the
-    member's address, empty for a client. (A client owns no partitions and accepts no connections.)
-    ``workers``: cooperative threads, None = one per core. ``memory_limit``: bytes, None = six tenths of the
-    machine's memory. ``files``: the files that the member may open for jobs. ``user_code``: whether the
-    member runs other members' functions."""
+    """The options of a member or client.
+
+    ``name``: unique in the cluster and never used before. ``keeper``: the keeper's address.
+    ``silence_limit``: seconds to wait for the keeper's first answer. ``listen``: the member's address, empty
+    for a client (a client owns no partitions and accepts no connections). ``workers``: threads that run
+    tasklets, None = one per core. ``memory_limit``: bytes that jobs may hold, None = six tenths of the
+    machine's memory. ``files``: the files that jobs may open on the member. ``user_code``: whether the member
+    runs functions that other members send."""
 
     name: str
     keeper: str
@@ -47,36 +49,37 @@ class MemberOptions(msgspec.Struct, frozen=True):
 
 
 class MemberService(Protocol):
-    """A service of a member in addition to the engine, for instance the member's shares of tables."""
+    """An object that adds a service to a member, such as the store of the member's shares of tables."""
 
     @property
     def resources(self) -> Mapping[str, object]:
-        """The member's own objects by key: those for the processors of jobs, and the services that answer
-        other members' questions."""
+        """The objects that the service gives the member, by key: objects that processors of jobs look up, and
+        services that answer the requests of other members."""
 
     def attach(self, running: "RunningMember") -> None:
-        """Give the service its member ``running``; called once, before the member joins its cluster."""
+        """Receive the member to which the service belongs; called once, before the member joins its
+        cluster."""
 
     def close(self) -> None:
-        """End the service, since its member ends."""
+        """Release what the service holds; called when its member ends."""
 
 
 class Resources:
-    """A service without code: only its resources."""
+    """A :class:`MemberService` that only has resources, and does nothing itself."""
 
     def __init__(self, resources: Mapping[str, object] = NO_RESOURCES) -> None:
         self.resources = resources
 
     def attach(self, running: "RunningMember") -> None:
-        """See :meth:`MemberService.attach`."""
+        """Do nothing: the resources need no member."""
 
     def close(self) -> None:
-        """See :meth:`MemberService.close`."""
+        """Do nothing: there is nothing to release."""
 
 
 def network_settings(security: Security) -> NetworkSettings:
-    """Return the network settings that all members, clients and the keeper of a cluster with this security
-    use."""
+    """Return the settings of connections that all members, clients and the keeper of a cluster with this
+    ``security`` use."""
     return NetworkSettings(
         cluster="sqlfront",
         secret=security.secret,
@@ -88,9 +91,11 @@ def network_settings(security: Security) -> NetworkSettings:
 
 
 class RunningMember:
-    """A member, from its joining to its end; the constructor waits for the joining.
+    """A networked member or client in this process, from its joining to its end; the constructor waits until
+    the member has joined its cluster.
 
-    Raises OperationalError if the cluster doesn't exist or refuses the member.
+    ``security``: the secret and the encryption of the cluster. ``service``: the member's service, None =
+    none. Raises OperationalError if the cluster doesn't exist or refuses the member.
     """
 
     def __init__(
@@ -158,13 +163,13 @@ class RunningMember:
         self.ended.set()
 
     def leave(self, timeout: float) -> bool:
-        """Begin to leave the cluster, and wait at most ``timeout`` seconds until the jobs here have ended and
-        the member has left; returns whether the member has ended by then."""
+        """Begin to leave the cluster, and wait at most ``timeout`` seconds until the jobs on this member have
+        ended and the member has left. Returns True if the member has ended by then."""
         self.membership.leave()
         return self.ended.wait(timeout)
 
     def close(self) -> None:
-        """Cancel all jobs here and end the member; closing twice is no error."""
+        """Cancel all jobs on this member and end the member; a second call is no error."""
         self.service.close()
         self.engine.close()
         self.membership.close()
@@ -181,7 +186,7 @@ class RunningMember:
 
 
 class KeptCluster(ClosingContext):
-    """The common part of launchers whose cluster has its keeper in this process."""
+    """The base class of launchers whose cluster's keeper runs in this process."""
 
     #: The address of the keeper.
     address: str
@@ -196,7 +201,7 @@ class KeptCluster(ClosingContext):
 
     @property
     def members(self) -> MemberList:
-        """The current members."""
+        """The keeper's current member list."""
         return self.keeper.members
 
     def client(
@@ -207,10 +212,11 @@ class KeptCluster(ClosingContext):
         workers: int | None = None,
         memory_limit: int | None = None,
     ) -> RunningMember:
-        """Make a lite member in this process, coordinator of its own jobs, and wait until it has joined.
-        ``name``: unique in the cluster, None = a new name. ``service``: the client's service, None = none.
-        ``workers`` and ``memory_limit`` (bytes) default to the members' values; the client may open the
-        members' files. Close the client before the cluster."""
+        """Start a client, a lite member in this process that coordinates the jobs submitted to it, and wait
+        until it has joined. ``name``: unique in the cluster, None = a new name. ``service``: the client's
+        service, None = none. ``workers`` and ``memory_limit`` (bytes): None = the members' values. The client
+        may open the same files as the members, and runs no functions that others send. Close the client
+        before the cluster."""
         options = msgspec.structs.replace(
             self._options,
             name=name or f"client-{getpid()}-{next(self._clients)}",
@@ -228,6 +234,6 @@ class KeptCluster(ClosingContext):
 
 
 def reason_of(error: Error | None) -> str:
-    """Return the reason of a member's end for the last line of the log; ``error`` None: the member has
-    left."""
+    """Return the reason of a member's end as text for the last line of the log. ``error``: the error that
+    ended the member, None = the member has left."""
     return "it has left" if error is None else error.message

@@ -1,6 +1,7 @@
-"""The closed set of messages between members and their keeper.
+"""All messages between members and their keeper.
 
-Heartbeats go only between keeper and members. All other messages are rare: members come and go, documents
+Each class's docstring names the sender and says what the sender states (*I* is the sender, *you* the
+receiver). Only heartbeats are frequent; the other messages come when members come or go, and when documents
 change.
 """
 
@@ -17,9 +18,9 @@ Premises: TypeAlias = tuple[tuple[str, int], ...]
 
 
 class JoinCluster(Message, frozen=True):
-    """Newcomer: I want to be a member; ``address``, ``lite``, ``memory`` and ``files`` as in
-    :class:`~sqlfront_cluster.members.member_list.MemberInfo`. The keeper answers with the documents, then the
-    member list, or with :class:`Removed`."""
+    """Newcomer: I want to be a member. ``address``, ``lite``, ``memory`` and ``files``: the fields of my
+    :class:`~sqlfront_cluster.members.member_list.MemberInfo`. The keeper answers with the documents and then
+    the member list, or with :class:`Removed`."""
 
     address: str
     lite: bool
@@ -35,8 +36,8 @@ class ListAdopted(Message, frozen=True):
 
 
 class Heartbeat(Message, frozen=True):
-    """Member: I am alive; ``sent`` (of the sender's clock) comes back with the answer. ``missing``: members
-    without a connection to me for longer than the limit."""
+    """Member: I am alive. ``sent``: the time by my clock (s), which the answer repeats. ``missing``: members
+    that have had no connection to me for longer than the limit."""
 
     sent: float
     missing: tuple[str, ...] = ()
@@ -47,17 +48,17 @@ class Leave(Message, frozen=True):
 
 
 class Left(Message, frozen=True):
-    """Member: my last job has ended; I am gone."""
+    """Member: my last job has ended, and I end now."""
 
 
 class Rebalance(Message, frozen=True):
-    """Member: give all data members equally many partitions."""
+    """Member: assign the partitions anew, so that all data members own equally many."""
 
 
 class PutDocument(Message, frozen=True):
-    """Member: store a document under the key (``content`` None: remove it), if its version is ``expected``
-    (0: no document exists, None: any version), and if each document of ``premises`` has the version given
-    there, too. ``request`` comes back with the answer."""
+    """Member: store ``content`` (None: remove the document) under ``key``, if the document's version is
+    ``expected`` (0: no such document exists, None: any version), and if each document in ``premises`` has the
+    version that is given there. ``request``: a number that the answer repeats."""
 
     request: int
     key: str
@@ -76,21 +77,21 @@ class DocumentsSeen(Message, frozen=True):
 
 
 class MemberListChanged(Message, frozen=True):
-    """A new version of the member list."""
+    """Keeper: here is a new version of the member list."""
 
     list: MemberList
 
 
 class HeartbeatAnswer(Message, frozen=True):
-    """Keeper: your heartbeat has arrived; you won't be removed as silent within ``lease`` seconds after
-    ``sent``."""
+    """Keeper: your heartbeat has arrived; I won't remove you as silent before ``lease`` seconds after
+    ``sent``, the time in your heartbeat."""
 
     sent: float
     lease: float
 
 
 class LeaveAllowed(Message, frozen=True):
-    """Keeper: all members know of your leaving; no new job will come."""
+    """Keeper: all members know that you are leaving; you will get no new jobs."""
 
 
 class Removed(Message, frozen=True):
@@ -100,22 +101,22 @@ class Removed(Message, frozen=True):
 
 
 class ClusterEnded(Message, frozen=True):
-    """Keeper: the cluster ends with me."""
+    """Keeper: the cluster has ended, for this reason."""
 
     reason: str
 
 
 class DocumentKeys(Message, frozen=True):
-    """Keeper: documents exist exactly under these keys, and you have their contents. All changes up to
-    ``version`` are covered, including removals."""
+    """Keeper: documents exist under exactly these ``keys``, and I have sent you their contents. All changes
+    up to ``version`` are included, also removals."""
 
     keys: tuple[str, ...]
     version: int
 
 
 class DocumentChanged(Message, frozen=True):
-    """Keeper: the new content of a document, None = removed. Versions count the changes of all documents
-    together, and changes arrive in order."""
+    """Keeper: this is the new content of a document, None = the document was removed. ``version``: the number
+    of this change; the changes of all documents are counted together, and arrive in order."""
 
     key: str
     version: int
@@ -123,9 +124,10 @@ class DocumentChanged(Message, frozen=True):
 
 
 class DocumentAnswer(Message, frozen=True):
-    """Keeper: the answer to :class:`PutDocument`. ``stored`` True: every member has the change, whose version
-    is ``version``. ``stored`` False: nothing was changed, since the document, which has the version
-    ``version`` (0: there is no document), or one of the premises has not the expected version."""
+    """Keeper: the answer to :class:`PutDocument` with the number ``request``. ``stored`` True: every member
+    has the change, and ``version`` is its version. ``stored`` False: nothing was changed, since the document
+    or a premise didn't have the version that you expected; ``version`` is the document's (0: it doesn't
+    exist)."""
 
     request: int
     stored: bool

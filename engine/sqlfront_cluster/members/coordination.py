@@ -1,4 +1,4 @@
-"""A light job from its coordinator's view: the participants, their answers, and the messages to them."""
+"""A light job as its coordinator sees it: the participants, their answers, and the messages to them."""
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -12,8 +12,11 @@ from sqlfront_values.errors import OperationalError
 
 
 class Coordination:
-    """The Init messages of one job, and their answers. The coordinator's own part is ``execution``, whose end
-    also waits for the answers of the participants ``others``. ``call`` has a worker call a function soon."""
+    """The coordinator's record of one job on several members: which participants have answered.
+
+    ``execution``: the coordinator's own part of the job; it ends only when the participants ``others`` have
+    answered, too. ``coordinator``: this member's name. ``peers``: the connections to members by name.
+    ``call``: makes a worker thread call the given function soon."""
 
     def __init__(
         self,
@@ -36,7 +39,8 @@ class Coordination:
         execution.on_stop = self._terminate
 
     def begin(self, message: Init) -> None:
-        """Send ``message`` to all other participants; a participant without a connection is lost."""
+        """Send ``message`` to all participants except the coordinator; a participant without a connection
+        counts as lost."""
         for name in sorted(self._waiting):
             peer = self._peers.get(name)
             if peer is None:
@@ -45,8 +49,9 @@ class Coordination:
                 peer.send(message)
 
     def completed(self, sender: str, message: Completed) -> None:
-        """Take the answer of the participant ``sender``: keep its counters, and fail the job if the
-        participant failed, or stopped without being told to. The job keeps its first error."""
+        """Handle the last message of the participant ``sender``: record its counters, and fail the job if the
+        participant failed, or stopped though the coordinator had not ended the job. The job keeps its first
+        error."""
         if not self._answered(sender):
             return
         self.execution.note(sender, message.tasklets)
@@ -57,7 +62,7 @@ class Coordination:
         self.execution.release()
 
     def lost(self, member: str) -> None:
-        """Record the loss of a participant; the job fails if the participant had not answered."""
+        """Handle the loss of a member: if it is a participant that had not answered, the job fails."""
         if self._answered(member):
             self.execution.fail(member_lost(member))
             self.execution.release()
@@ -71,12 +76,13 @@ class Coordination:
 
     @property
     def over(self) -> bool:
-        """Whether all participants have answered."""
+        """True if all participants have answered."""
         return not self._waiting
 
     @property
     def known(self) -> bool:
-        """Whether the job still runs: the answer to its participants' CheckJobs."""
+        """True until the coordinator has ended the job; the answer to participants that ask whether the job
+        still runs (CheckJobs)."""
         return not self._terminated
 
     def _terminate(self) -> None:

@@ -1,18 +1,20 @@
 """The keeper: decides on the members of the cluster, the owners of partitions, and the contents of documents.
 
-Each cluster has one keeper. The keeper is no member: it runs no jobs and takes no part in light jobs. The
-keeper acts only on messages and timers.
+Each cluster has one keeper. The keeper is no member and takes no part in jobs. It acts only on messages and
+timers.
 
 * A newcomer sends ``JoinCluster``, gets the documents and the list, connects with all listed members, and
   reports the connections; the next version of the list has the newcomer as a member. If the list has changed
   meanwhile, the newcomer goes on with the newer list.
-* A member is removed from the list for good after :attr:`KeeperSettings.silence_limit` seconds of silence, or
-  when its process is known to have ended (:meth:`Keeper.remove`). A silent member stops by itself before its
-  removal: its answered heartbeats are a lease of equal length, counted from when the heartbeats were *sent*.
-* A leaving member is marked, and other members get its partitions. When all members know of the leaving, the
-  keeper tells the leaving member, which goes when its jobs have ended.
-* Partitions are dealt anew with every joining member while there are no documents, hence no tables; after
-  that only by :class:`~sqlfront_cluster.members.cluster_messages.Rebalance`, or when their owner has gone.
+* A member is removed from the list for good after :attr:`KeeperSettings.silence_limit` seconds of silence,
+  or when its process is known to have ended (:meth:`Keeper.remove`). A silent member stops by itself before
+  its removal: each answered heartbeat gives it that many seconds more, counted from when the heartbeat was
+  *sent*.
+* A leaving member is marked, and other members get its partitions. When all members know that it is leaving,
+  the keeper says so to the leaving member, which ends when its jobs have ended.
+* While there are no documents, hence no tables, partitions are assigned anew with every joining member;
+  after that only by :class:`~sqlfront_cluster.members.cluster_messages.Rebalance`, or when their owner has
+  gone.
 * A document is changed if the writer knows its version; the writer gets an answer when all members have the
   change.
 """
@@ -61,7 +63,8 @@ logger = logging.getLogger(__name__)
 
 
 class KeeperSettings(msgspec.Struct, frozen=True):
-    """The settings of a keeper. ``silence_limit``: seconds after which a silent member is removed."""
+    """The settings of a keeper. ``silence_limit``: seconds after which a silent member is removed.
+    ``partition_count``: the number of partitions of the cluster."""
 
     silence_limit: float = 5.0
     partition_count: int = DEFAULT_PARTITIONS
@@ -71,17 +74,20 @@ DEFAULT_SETTINGS: Final = KeeperSettings()
 
 
 class Document(msgspec.Struct, frozen=True):
-    """A replicated document, such as a table's definition, and the version of its last change. Versions count
-    the changes of all documents together."""
+    """A replicated document, such as a table's definition. ``version``: the number of its last change; the
+    changes of all documents are counted together."""
 
     version: int
     content: bytes
 
 
 class _Known(msgspec.Struct):
-    """A member, or (``joined`` False) a newcomer that is joining: its connection (None: lost), the time of
-    its last message in seconds, the versions of the member list that it uses and of the documents that it has
-    seen, and the members that it doesn't reach."""
+    """The keeper's record of a member, or of a newcomer that is joining (``joined`` False).
+
+    ``peer``: the connection, None = lost. ``heard``: the time of the last message (s, the keeper's clock).
+    ``adopted``: the version of the member list that the member uses. ``seen``: the version up to which it has
+    the changes of documents. ``missing``: the members to which it has no connection. ``leaves_with``: the
+    version of the list that all members must use before the member may leave, None = it isn't leaving."""
 
     info: MemberInfo
     peer: Peer | None
@@ -95,7 +101,8 @@ class _Known(msgspec.Struct):
 
 
 class _Change(msgspec.Struct, frozen=True):
-    """A change of a document; its writer waits until all members have the change."""
+    """A change of a document that not yet all members have. ``writer``: the member that asked for the change
+    and waits for the answer. ``request``: the number in the writer's :class:`PutDocument`."""
 
     version: int
     writer: str
@@ -103,9 +110,10 @@ class _Change(msgspec.Struct, frozen=True):
 
 
 class Keeper:
-    """The keeper of a cluster, see the module's docstring; the
-    :class:`~sqlfront_cluster.network.transport.Receiver` of a transport of its own, whose name is
-    :data:`KEEPER`. ``on_list`` is called after every change of the list; it must not block."""
+    """The keeper of a cluster, see the module's docstring.
+
+    It is the :class:`~sqlfront_cluster.network.transport.Receiver` of ``transport``, whose name is
+    :data:`KEEPER`. ``on_list``: called after every change of the member list; it must not block."""
 
     def __init__(
         self,
@@ -135,8 +143,8 @@ class Keeper:
     # ---- the transport's calls
 
     def connected(self, peer: Peer) -> None:
-        """Note a connection. A known member whose connection had broken gets all documents and the list
-        again."""
+        """Record a new connection. A member whose connection had broken gets all documents and the list
+        again; a removed member gets the reason of its removal."""
         with self._lock:
             known = self._known.get(peer.name)
             if known is not None:
@@ -147,8 +155,8 @@ class Keeper:
                 self._refuse(peer, self._removed[peer.name])
 
     def disconnected(self, peer: Peer, reason: str) -> None:
-        """Note a lost connection. A member may come back as long as it isn't removed; a newcomer is
-        forgotten."""
+        """Record the loss of a connection. A member may connect again until it is removed; a newcomer must
+        join again."""
         with self._lock:
             known = self._known.get(peer.name)
             if known is None or known.peer is not peer:
@@ -208,8 +216,8 @@ class Keeper:
             self._tell_all(known)
 
     def _tell_all(self, known: _Known) -> None:
-        """Send all documents, then the member list, to a member or newcomer, so that a listed member has the
-        documents."""
+        """Send all documents, and then the member list, to a member or newcomer: whoever has the list also
+        has the documents."""
         assert known.peer is not None
         for key, document in sorted(self.documents.items(), key=lambda item: item[1].version):
             known.peer.send(DocumentChanged(key, document.version, document.content))
@@ -231,8 +239,9 @@ class Keeper:
     def _publish(
         self, members: tuple[MemberInfo, ...], owners: tuple[str, ...], *, invalidate: bool = False
     ) -> None:
-        """Make a new version of the list with these members and owners of partitions, and send it to all
-        members and newcomers. ``invalidate``: members refuse jobs planned with earlier versions."""
+        """Make a new version of the list with these ``members`` and ``owners`` of partitions, and send it to
+        all members and newcomers. ``invalidate``: True makes members refuse jobs that were planned with
+        earlier versions."""
         version = self.members.version + 1
         valid_from = version if invalidate else self.members.valid_from
         dealt = self.members.dealt if owners == self.members.owners else version
@@ -266,8 +275,8 @@ class Keeper:
                 known.peer.send(LeaveAllowed())
 
     def remove(self, name: str, reason: str) -> None:
-        """Remove the member ``name``, which is known to have ended, for ``reason``; the member can't come
-        back. Does nothing if there is no such member."""
+        """Remove the member ``name``, whose process is known to have ended, from the cluster for good.
+        ``reason``: the reason, for messages. Does nothing if there is no such member."""
         with self._lock:
             self._take_out(name, f"member {name} was removed: {reason}", lost=True)
 
@@ -291,13 +300,14 @@ class Keeper:
         self._answer_writers()
 
     def _refuse(self, peer: Peer, reason: str) -> None:
-        """Tell the peer that it is no member, and why, so that the peer closes the connection; close the
-        connection here one heartbeat period later."""
+        """Send the peer :class:`Removed` with the reason, on which the peer closes the connection; close the
+        connection from here one heartbeat period later."""
         peer.send(Removed(reason))
         self._clock.call_at(self._clock.now() + self._period, lambda: peer.close(reason))
 
     def rebalance(self) -> None:
-        """Give all data members equally many partitions; earlier planned jobs are refused."""
+        """Assign the partitions anew, so that all data members own equally many. Members then refuse jobs
+        that were planned before."""
         with self._lock:
             owners = balance(self.members.owners, self.members.data_members)
             if owners != self.members.owners:
@@ -325,7 +335,8 @@ class Keeper:
         return 0 if document is None else document.version
 
     def _answer_writers(self) -> None:
-        """Answer the writers of the changes of documents that all members have seen."""
+        """Send answers for the changes of documents that all members have now, each to the writer of the
+        change."""
         seen = min((known.seen for known in self._known.values() if known.joined), default=self._version)
         while self._changes and self._changes[0].version <= seen:
             change = self._changes.pop(0)
@@ -340,8 +351,8 @@ class Keeper:
         return self.settings.silence_limit / BEATS
 
     def _look(self) -> None:
-        """Remove the members that were silent for the silence limit, and one member of each pair without a
-        connection; repeated once per heartbeat period."""
+        """Remove the members that were silent for the silence limit, and one member of each pair of members
+        without a connection to each other; called once per heartbeat period."""
         with self._lock:
             if self._closed:
                 return
@@ -358,7 +369,8 @@ class Keeper:
             self._forget_timer = self._clock.call_at(now + self._period, self._look)
 
     def _part(self, now: float) -> None:
-        """For each pair of live members without a connection, remove the member that joined later."""
+        """For each pair of live members without a connection to each other, remove the member that joined
+        later. ``now``: the time of the keeper's clock (s)."""
         order = [each.name for each in self.members.members]
         alive = {
             name: known
@@ -375,7 +387,7 @@ class Keeper:
                     self._take_out(later, reason, lost=True)
 
     def end(self, reason: str = "its keeper was closed") -> None:
-        """End the cluster: tell all members the end and its ``reason``. A second call does nothing."""
+        """End the cluster, and send the ``reason`` to all members. A second call does nothing."""
         with self._lock:
             if not self._closed:
                 self._closed = True

@@ -1,9 +1,9 @@
-"""The running queries of all members: listing and cancelling, for any coordinator.
+"""The running queries of all members: listing and cancelling from any member or client.
 
-A listing is one round of questions without lasting state: a member asks all its connected members. The
-listing is complete when each of them has answered or is lost, or at the timeout. Clients aren't connected
-with each other. So for a client, the other members also answer for the other clients, and forward the
-client's cancellations to them.
+For a listing, a member asks all members to which it is connected. The listing is complete when each has
+answered or is lost, or at the timeout. Clients aren't connected with each other: if a client asks, the
+members answer for the other clients, too, and they forward the client's cancellations to the other
+clients.
 """
 
 import itertools
@@ -29,25 +29,26 @@ CLIENT_TIMEOUT: Final = 0.5
 
 
 class JobListing(msgspec.Struct, frozen=True):
-    """The running queries, oldest first, and the members that have not answered."""
+    """The answer to a listing. ``jobs``: the running queries, oldest first. ``silent``: the names of the
+    members that have not answered."""
 
     jobs: tuple[JobSummary, ...]
     silent: tuple[str, ...] = ()
 
 
 class ListingMember(Protocol):
-    """The parts of a member needed for listings."""
+    """The attributes and methods of a member that listings need."""
 
     name: str
     members: MemberList
     peers: dict[str, Peer]
 
     def jobs(self) -> tuple[JobSummary, ...]:
-        """The queries coordinated here."""
+        """Return the running queries that this member coordinates."""
 
 
 class Listings:
-    """A member's pending listings, its own and those for clients."""
+    """The listings under way at one member: its own, and those that it makes for clients."""
 
     def __init__(self, member: ListingMember, clock: Clock) -> None:
         self._member = member
@@ -69,8 +70,8 @@ class Listings:
         self._ask(members, timeout, done, for_clients=for_clients)
 
     def asked(self, peer: Peer, message: ListJobs) -> None:
-        """Answer a peer's question with the queries coordinated here and, if the question asks for them, with
-        the queries of the other clients, which are asked first."""
+        """Answer the question of ``peer`` with the queries that this member coordinates. If the question is a
+        client's, ask the other clients first, and add their queries."""
 
         def answer(listing: JobListing) -> None:
             peer.send(JobList(message.request, listing.jobs, listing.silent))
@@ -79,13 +80,13 @@ class Listings:
         self._ask(clients, CLIENT_TIMEOUT, answer)
 
     def answered(self, member: str, message: JobList) -> None:
-        """Take the answer of ``member`` to a question; ignored if its listing has ended."""
+        """Handle the answer of ``member`` to a question; does nothing if the listing has ended."""
         asked = self._rounds.get(message.request)
         if asked is not None and asked.answered(member, message.jobs, message.silent):
             self._finish(message.request)
 
     def lost(self, member: str) -> None:
-        """Record the loss of a member, whose queries are lost, too."""
+        """Handle the loss of a member: no listing waits for its answer any more."""
         for number, asked in self._rounds.copy().items():
             if asked.answered(member):
                 self._finish(number)
@@ -127,7 +128,8 @@ class Listings:
 
 
 class _Round:
-    """A round of questions, and the answers so far."""
+    """One listing under way: its questions, and the answers so far. ``own``: the queries of this member.
+    ``names``: the members that were asked. ``done``: receives the listing at the end."""
 
     def __init__(
         self, own: Iterable[JobSummary], names: Iterable[str], done: Callable[[JobListing], None]
@@ -142,13 +144,13 @@ class _Round:
 
     @property
     def complete(self) -> bool:
-        """Whether all members have answered."""
+        """True if all members have answered or are lost."""
         return not self._waiting
 
     def answered(self, member: str, jobs: Iterable[JobSummary] = (), silent: Iterable[str] = ()) -> bool:
-        """Take the answer of ``member``, or its loss: its queries ``jobs``, and the clients ``silent`` that
-        it got no answer from. Returns whether this answer completes the round; False also for a second
-        answer."""
+        """Record the answer of ``member``, or its loss. ``jobs``: the queries in the answer. ``silent``: the
+        clients from which ``member`` got no answer. Returns True if this answer completes the listing; False
+        if answers are missing, and for a second answer of one member."""
         with self._lock:
             if member not in self._waiting:
                 return False
@@ -160,7 +162,8 @@ class _Round:
             return not self._waiting
 
     def finish(self) -> None:
-        """Call ``done`` with the listing so far; members without an answer are silent ones."""
+        """Call ``done`` with the listing so far, in which the members without an answer are the silent
+        ones."""
         if self.forget_timer is not None:
             self.forget_timer()
         with self._lock:
@@ -172,9 +175,9 @@ class _Round:
 def wait_for_jobs(
     begin: Callable[[Callable[[JobListing], None], float], None], timeout: float = LISTING_TIMEOUT
 ) -> JobListing:
-    """Call ``begin``, a member's :meth:`~sqlfront_cluster.members.member.Member.list_jobs`, wait for the
-    listing and return it. ``timeout``: seconds in which members have to answer. Raises OperationalError if no
-    listing comes, because this member has ended."""
+    """Start a listing, wait for it and return it. ``begin``: a member's
+    :meth:`~sqlfront_cluster.members.member.Member.list_jobs`. ``timeout``: seconds in which members have to
+    answer. Raises OperationalError if the listing isn't delivered, because this member has ended."""
     found: list[JobListing] = []
     heard = Event()
 

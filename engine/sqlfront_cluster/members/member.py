@@ -5,13 +5,14 @@ are handled in sequence, messages of different peers concurrently.
 
 Possible races between messages, and their outcome:
 
-* Data before its job's Init is kept and handed over by the Init; so is an early InputClosed. Both are dropped
-  after :data:`NEVER_INITIALISED` seconds without an Init, and after the loss of the sender.
-* A message after the job's end here is recognised for :data:`ENDED_MEMORY` seconds by the job's id; a later
-  message counts as data before the Init. A successfully ended job gets no more data, since its end waits for
-  the ends of all streams. The job may still get an InputClosed for data sent by this member.
-* A job may begin here after its coordinator has ended it (the Terminate overtook the Init, or got lost). The
-  checker finds such jobs: once a second it asks the coordinators of all jobs older than a second.
+* Data (or an InputClosed) that arrives before its job's Init is stored, and delivered when the Init arrives.
+  It is dropped after :data:`NEVER_INITIALISED` seconds without an Init, and after the loss of the sender.
+* A message that arrives after the job's end here is recognised for :data:`ENDED_MEMORY` seconds by the job's
+  id; a later message counts as data before the Init. A successfully ended job gets no more data, since it
+  ends only after all its streams. The job may still get an InputClosed for data sent by this member.
+* A job may begin here after its coordinator has ended it (the Terminate overtook the Init, or got lost). A
+  check finds such jobs: once a second the member asks the coordinators of all jobs that are older than a
+  second.
 """
 
 import logging
@@ -91,9 +92,12 @@ WatchPart = Callable[[str, int, str], PartEnded]
 
 
 class MemberStatistics(msgspec.Struct, frozen=True):
-    """A snapshot of a member: its connections, its participations and coordinations, the jobs with data
-    before their Init, remembered ids, the ends of the running jobs' streams, pending listings of the
-    cluster's queries, and pending rounds of requests."""
+    """A snapshot of a member's state.
+
+    ``peers``: the names of connected members. ``participations`` and ``coordinations``: the numbers of jobs
+    that run here and that are coordinated here. ``early``: jobs with data before their Init. ``remembered``:
+    ids of ended jobs that are still recognised. ``senders`` and ``receivers``: the state of the running jobs'
+    streams. ``listings``: listings of queries under way. ``requests``: rounds of requests under way."""
 
     peers: tuple[str, ...]
     participations: int
@@ -107,14 +111,16 @@ class MemberStatistics(msgspec.Struct, frozen=True):
 
     @property
     def idle(self) -> bool:
-        """Whether the member holds nothing of any job."""
+        """True if the member has no running job, no data of a job, and no listing or request under way."""
         return not (self.participations or self.coordinations or self.early or self.listings or self.requests)
 
 
 class Member:
-    """A member of a cluster, see the module's docstring. ``resources`` are this member's own objects for the
-    processors of jobs, by key, such as its share of tables; a resource that is a service also answers the
-    other members' requests."""
+    """A member of a cluster, see the module's docstring.
+
+    ``resources``: objects by the keys under which processors of jobs on this member find them, such as the
+    store of its shares of tables; a resource that is a service also answers the other members' requests.
+    ``members``: the member list with which the member begins."""
 
     def __init__(
         self,
@@ -155,23 +161,24 @@ class Member:
     # ---- coordinating
 
     def submit(self, dag: DAG, config: JobConfig = DEFAULT_CONFIG) -> LightJob:
-        """Run a DAG as a light job on the needed members, coordinated here; see
-        :meth:`~sqlfront_engine.engine.Engine.run`.
+        """Run a DAG as a light job on the members that it needs, coordinated by this member. Returns the job,
+        whose result is read batch by batch, see :meth:`~sqlfront_engine.engine.Engine.run`.
 
         Raises OperationalError if no member is left, or a member named by the DAG is missing.
         """
         return self.coordinate(self.engine.next_number(), dag, config)
 
     def needed(self, dag: DAG, config: JobConfig = DEFAULT_CONFIG) -> tuple[str, ...]:
-        """Return the names of the members that would run a part of a job of the DAG now; locks the DAG.
-        Raises OperationalError as :meth:`submit`."""
+        """Return the names of the members that would run a part of a job of this DAG now. Locks the DAG.
+        Raises OperationalError if no member is left, or a member named by the DAG is missing."""
         dag.lock()
         demands = dag.derive(demands_of, demands_of)
         return participants(dag, self._placements.of(self.members, demands, config))
 
     def coordinate(self, number: int, dag: DAG, config: JobConfig = DEFAULT_CONFIG) -> LightJob:
-        """Submit a job as :meth:`submit` does, under the id ``number``, chosen before and unique in the
-        cluster. Raises InterfaceError if a job has this id already."""
+        """Run a DAG as :meth:`submit` does, as the job with the id ``number``, which the caller has chosen
+        and which must be unique in the cluster. Raises InterfaceError if a job with this id runs here
+        already."""
         self.check_usable()
         dag.lock()
         members = self.members
@@ -203,14 +210,14 @@ class Member:
         return job
 
     def _attend(self, others: Sequence[str], done: Callable[[], bool]) -> bool:
-        """Handle the messages of the members ``others`` on the calling thread until ``done()``; the result is
-        that of :meth:`~sqlfront_cluster.network.transport.Transport.attend`."""
+        """Handle the messages of the members ``others`` on the calling thread until ``done()`` is true; the
+        result is that of :meth:`~sqlfront_cluster.network.transport.Transport.attend`."""
         peers = [peer for name in others if (peer := self.peers.get(name)) is not None]
         return self._transport.attend(peers, done)
 
     def _give_up(self, execution: Execution) -> None:
-        """Stop a job whose own part can't be done here, and tell the other members (perhaps already at work)
-        to stop."""
+        """Stop a job whose part on this member can't be started. Other members may have begun their parts;
+        they are made to stop, too."""
         execution.stop(JobStatus.CANCELLED)
         self._never_begun(execution.id)
         with self._lock:
@@ -224,8 +231,8 @@ class Member:
             self._forget_coordination(execution.id)
 
     def _forget_coordination(self, number: int) -> None:
-        """With the lock held: drop a finished coordination; a job that failed here may still wait for
-        answers."""
+        """With the lock held: forget the coordination of job ``number`` if all participants have answered and
+        no part of the job runs here; a job that has failed here may still wait for answers."""
         coordination = self._coordinations.get(number)
         if coordination is not None and coordination.over and not self._has_part(number):
             del self._coordinations[number]
@@ -233,7 +240,7 @@ class Member:
     # ---- the queries of all members
 
     def jobs(self) -> tuple[JobSummary, ...]:
-        """The running queries submitted here, whether run on several members or only here."""
+        """Return the running queries that were submitted to this member, on whatever members they run."""
         executions = self.engine.executions()
         with self._lock:
             coordinations = self._coordinations.copy().items()
@@ -250,9 +257,9 @@ class Member:
         self._listings.begin(done, timeout)
 
     def cancel(self, query: int, coordinator: str, by: str = "") -> None:
-        """Cancel the query with the id ``query``, coordinated by the member ``coordinator``, which may be
-        this one; other members forward the request to a coordinator without a connection to this member. Does
-        nothing if the query has ended. ``by``: the origin of the cancellation, for the error's text."""
+        """Cancel the query with the id ``query``, whose coordinator is the member ``coordinator`` (possibly
+        this member). Without a connection to the coordinator, all connected members are asked to forward the
+        request. Does nothing if the query has ended. ``by``: who cancels, for the error's text."""
         if coordinator == self.name:
             self.engine.cancel(query, by)
             return
@@ -280,8 +287,8 @@ class Member:
         )
 
     def _register(self, participation: Participation) -> None:
-        """With the lock held: direct the job's data to its participation from now on, and hand over early
-        data."""
+        """With the lock held: deliver the job's messages to ``participation`` from now on, first those that
+        came before the Init."""
         number = participation.execution.id
         self._participations[number] = participation
         early = self._early.pop(number, None)
@@ -289,19 +296,19 @@ class Member:
             participation.hear(sender, message, body)
 
     def _has_part(self, number: int) -> bool:
-        """With the lock held: return whether the job runs here, or is about to."""
+        """With the lock held: return whether a part of the job runs here, or is being prepared."""
         return number in self._participations or number in self._reserved
 
     def _reserve(self, number: int) -> None:
-        """With the lock held: note that the part of job ``number`` here is being prepared. Raises
-        InterfaceError if this member has or prepares a part of such a job."""
+        """With the lock held: record that the part of job ``number`` on this member is being prepared. Raises
+        InterfaceError if a part of a job with this id runs here or is being prepared."""
         if self._has_part(number):
             raise InterfaceError(f"there is a job {number} already")
         self._reserved.add(number)
 
     def _never_begun(self, number: int) -> None:
-        """Drop all data sent to job ``number``, which never begins here, now and for as long as ended jobs
-        are remembered."""
+        """Drop all data of job ``number``, which never begins here: the data that has come, and later data as
+        long as ended jobs are remembered."""
         with self._lock:
             self._early.pop(number, None)
             self._ended[number] = self._clock.now()
@@ -366,16 +373,17 @@ class Member:
         peer.send(Completed(message.job, execution.status, record, tasklets))
 
     def _forget(self, execution: Execution) -> None:
-        """With the lock held: forget a job after its end here. Its id is remembered if more messages may
-        come: for a job that didn't complete, or that sent data (a receiver may refuse data)."""
+        """With the lock held: remove a job that has ended here. Its id is remembered for later messages if
+        the job didn't complete, or if it sent data from here (a receiver may still refuse data)."""
         participation = self._participations.pop(execution.id, None)
         sends = participation is not None and participation.sends
         if sends or execution.status is not JobStatus.COMPLETED:
             self._ended[execution.id] = self._clock.now()
 
     def _hear(self, peer: Peer, message: Data | InputClosed | Acknowledge, body: Body) -> None:
-        """Handle a message about a stream. An InputClosed may come before the Init, as data may; an
-        Acknowledge can't come before the data. Raises InvalidMessage for data without a batch."""
+        """Deliver a message about a stream to the job's part here. If the job's Init hasn't come, Data and
+        InputClosed are stored for it; an Acknowledge can't come before. Raises InvalidMessage for data
+        without a batch."""
         if isinstance(message, Data) and body is None and not message.last:
             raise InvalidMessage("a malformed batch: it has no body")
         with self._lock:
@@ -396,9 +404,10 @@ class Member:
         self._pump(participation, peer)
 
     def _pump(self, participation: Participation, peer: Peer) -> None:
-        """Run an inline job on, unless this member coordinates the job: then its reader runs it. A large job
-        is left to a worker. A long step handles the peer's messages meanwhile, such as the refusal of further
-        data."""
+        """Run the part of an inline job (one that runs on the threads that bring its messages) a little
+        further; a large job is left to a worker thread. Does nothing if the job isn't inline, or if this
+        member coordinates it, since then the reader of the result runs it. In long steps, messages of
+        ``peer`` are handled, too, such as the refusal of further data."""
         if not participation.inline or participation.coordinator == self.name:
             return
         # Hand over to a worker: this thread is in another step, or has done its share.
@@ -406,8 +415,9 @@ class Member:
             self.engine.call(partial(self._pump_on_worker, participation))
 
     def _pump_listening(self, participation: Participation, peer: Peer) -> bool:
-        """Run an inline job on the thread that reads from ``peer``, and handle the peer's messages now and
-        then meanwhile. The result is that of :meth:`~sqlfront_engine.jobs.execution.Execution.pump`."""
+        """Run the part of an inline job on the thread that reads from ``peer``, and handle the peer's
+        messages from time to time. The result is that of
+        :meth:`~sqlfront_engine.jobs.execution.Execution.pump`."""
         due = self._clock.now() + LISTENING_PERIOD
 
         def listen() -> None:
@@ -424,7 +434,8 @@ class Member:
             room.set_meanwhile(None)
 
     def _pump_on_worker(self, participation: Participation) -> None:
-        """Run one share of an inline job, then let other jobs have a turn."""
+        """Run the part of an inline job for a limited time on a worker thread; if the part isn't done then,
+        queue the rest, so that other jobs are served between."""
         if not participation.execution.pump():
             self.engine.call(partial(self._pump_on_worker, participation))
 
@@ -458,16 +469,16 @@ class Member:
         self.requests.lost(peer.name)
 
     def _lose(self, peer: Peer) -> None:
-        """Fail the jobs here that can't go on without ``peer``: jobs that it coordinates, or whose data it
-        was still sending."""
+        """Fail the jobs here that need ``peer``: jobs that it coordinates, and jobs for which it was still
+        sending data."""
         with self._lock:
             participations = list(self._participations.values())
         for participation in participations:
             participation.lost(peer.name)
 
     def _drop_early(self, sender: str) -> None:
-        """With the lock held: drop the sender's early data. A job with dropped data fails, if it ever
-        begins."""
+        """With the lock held: drop the data that ``sender`` has sent for jobs without an Init. If such a job
+        ever begins, it fails."""
         for number, early in self._early.copy().items():
             early.messages = [each for each in early.messages if each[0] != sender]
             if not early.messages:
@@ -475,7 +486,8 @@ class Member:
                 self._ended[number] = self._clock.now()
 
     def received(self, peer: Peer, message: msgspec.Struct, body: Body) -> None:
-        """Handle a message of a peer; see :mod:`sqlfront_cluster.members.messages`."""
+        """Handle a message of a peer; :mod:`sqlfront_cluster.members.messages` has all messages and their
+        meaning."""
         match message:
             case Answer():
                 self.requests.answered(peer.name, message, body)
@@ -511,7 +523,8 @@ class Member:
     # ---- time
 
     def _watch(self) -> None:
-        """Schedule the periodic checks as long as there are jobs to check."""
+        """Schedule the next periodic checks (of jobs, of the flow control of streams) if there is anything to
+        check."""
         with self._lock:
             check = not self._checking and self._has_jobs()
             adapt = not self._adapting and any(
@@ -536,7 +549,8 @@ class Member:
         self._watch()
 
     def _check(self) -> None:
-        """Check the light jobs: drop old ids and early data, ask coordinators for their jobs."""
+        """Forget the ids of jobs that ended long ago, drop data that waited too long for an Init, and ask
+        coordinators whether their older jobs still run."""
         now = self._clock.now()
         by_coordinator: dict[str, list[int]] = {}
         with self._lock:
@@ -573,7 +587,7 @@ class Member:
     # ---- statistics, and the end
 
     def statistics(self) -> MemberStatistics:
-        """The member's current statistics."""
+        """Return the current state of the member."""
         with self._lock:
             participations = list(self._participations.values())
             counts = len(self._coordinations), len(self._early), len(self._ended)
@@ -589,7 +603,7 @@ class Member:
         )
 
     def abandon(self, error: Error) -> None:
-        """End every job that runs or is coordinated here with the error, and every wait for answers."""
+        """End every job that runs or is coordinated here, and every wait for answers, with ``error``."""
         with self._lock:
             participations = list(self._participations.values())
         for each in participations:
@@ -597,29 +611,30 @@ class Member:
         self.requests.abandon(error)
 
     def close(self) -> None:
-        """Cancel all jobs here and close the connections, without the steps of leaving: to the other members
-        this member is lost."""
+        """Cancel all jobs here and close the connections. The other members see this member as lost, since it
+        doesn't leave in an orderly way."""
         self.engine.close()
         self.requests.cancel()
         self._transport.close()
 
     def cancel_all(self) -> None:
-        """Cancel all jobs and requests of this member, which stays a member; the other participants are told,
-        and answer."""
+        """Cancel all jobs and requests of this member, which stays a member; the coordinator and the
+        participants of the jobs are notified."""
         self.engine.cancel_all()
         self.requests.cancel()
 
 
 def _tell_nobody(status: JobStatus, error: Error | None) -> None:
-    """Ignore the end of a part that nobody watches."""
+    """Do nothing; the callback at the end of a part of a job for which nobody waits."""
 
 
 def _always_usable() -> None:
-    """Accept every job: the check of a member without a keeper."""
+    """Accept every job; the check before a job on a member that has no keeper."""
 
 
 class _Chain(Mapping[str, object]):
-    """A mapping of the job's own resources, then its member's."""
+    """A read-only mapping that looks a key up in several mappings, in order: first in the job's own
+    resources, then in its member's."""
 
     def __init__(self, *maps: Mapping[str, object]) -> None:
         self._maps = maps
@@ -638,8 +653,8 @@ class _Chain(Mapping[str, object]):
 
 
 def _init_call(number: int, version: int, dag: DAG, placement: Placement, config: JobConfig) -> Init:
-    """Make the Init message of job ``number`` for the other participants; ``version`` is the version of the
-    member list that the placement was made with."""
+    """Return the Init message of job ``number`` for all participants except the coordinator. ``version``: the
+    version of the member list with which ``placement`` was made."""
     return Init(
         number,
         version,
@@ -656,8 +671,8 @@ def _init_call(number: int, version: int, dag: DAG, placement: Placement, config
 
 
 def participants(dag: DAG, placement: Placement) -> tuple[str, ...]:
-    """Return the names of the members that run some vertex of the DAG under the placement; kept with the
-    DAG."""
+    """Return the names of the members that run at least one vertex of the DAG under the placement; the answer
+    is cached with the DAG."""
     return dag.derive(("participants", placement), lambda dag: _participants(dag, placement))
 
 

@@ -11,11 +11,12 @@ NOBODY = ""
 
 
 class MemberInfo(msgspec.Struct, frozen=True):
-    """A member's entry in the list. ``lite``: the member owns no partitions and runs only vertices placed on
-    the coordinator. ``leaving``: the member is shutting down, and new jobs avoid it. ``address``: the address
-    for connections from other members; empty for a member without one, like a client. ``memory``: bytes that
-    jobs may hold on the member together, 0 = unknown. ``files``: the files that jobs may open on the
-    member."""
+    """A member's entry in the member list.
+
+    ``lite``: the member owns no partitions and runs only vertices that are placed on the coordinator.
+    ``leaving``: the member is shutting down, and new jobs avoid it. ``address``: the address at which other
+    members connect to it; empty for a client, to which nobody connects. ``memory``: bytes that all jobs
+    together may hold on the member, 0 = unknown. ``files``: the files that jobs may open on the member."""
 
     name: str
     lite: bool = False
@@ -31,11 +32,12 @@ class MemberInfo(msgspec.Struct, frozen=True):
 
 
 class MemberList(msgspec.Struct, frozen=True):
-    """One version of the cluster: its members in the order of joining, and the owner of each partition
-    (:data:`NOBODY` = none). Made by the keeper; all members have copies.
+    """One version of the member list, made by the keeper; all members have copies.
 
-    ``valid_from``: jobs planned with version ``valid_from`` or later can run; since then no member was lost
-    and no partition has changed owners. ``dealt``: the version of the last change of a partition's owner.
+    ``members``: in the order of joining. ``owners``: the owner of each partition, :data:`NOBODY` = none.
+    ``valid_from``: the earliest version with which a job that runs now may have been planned; since that
+    version no member except clients was lost, and no partition of a table has changed its owner. ``dealt``:
+    the version in which a partition last changed its owner.
     """
 
     version: int
@@ -58,7 +60,8 @@ class MemberList(msgspec.Struct, frozen=True):
         return any(member.name == name and member.lite for member in self.members)
 
     def accepts(self, version: int) -> bool:
-        """Return whether a job planned with ``version`` can run on a member that uses this list."""
+        """Return whether a job that was planned with ``version`` of the list may run on a member that uses
+        this version."""
         return self.valid_from <= version <= self.version
 
 
@@ -73,8 +76,8 @@ def nobody(partition_count: int = DEFAULT_PARTITIONS) -> MemberList:
 
 
 def topology_changed(theirs: int, ours: int) -> OperationalError:
-    """Return the error (SQLSTATE 40001) of a job or request planned with the member list's version
-    ``theirs``, which a member with version ``ours`` doesn't accept."""
+    """Return the error (SQLSTATE 40001) of a job or request that was planned with version ``theirs`` of the
+    member list, and that a member which uses version ``ours`` doesn't accept."""
     return OperationalError(
         f"the cluster has changed (member list {theirs} is now {ours}); run the query again", sqlstate="40001"
     )

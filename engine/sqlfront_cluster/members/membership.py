@@ -1,15 +1,16 @@
 """A member's part in its cluster: joining, staying, leaving, and being removed.
 
-:class:`Membership` stands between a member and its transport: to the member it is the transport, to the
-transport it is the member. A membership talks to the keeper, connects with the other members, and forwards
-the messages about jobs; messages of removed members are dropped.
+:class:`Membership` stands between a member and its transport: the member uses it as its transport, and the
+transport delivers messages to it. A membership exchanges messages with the keeper, connects with the other
+members, and forwards the messages about jobs to the member; messages of removed members are dropped.
 
-* A version of the list is used once its new members are connected (or :data:`PATIENCE` is over), so that jobs
-  find all members of their list. A job or a request planned with a later version waits until the later
-  version is used here.
-* Answered heartbeats are a lease, counted from when the heartbeats were sent. At the lease's end the member
-  stops by itself: the keeper, which received the heartbeats later, has not removed the member before. So a
-  member paused until after its removal answers no message found in its sockets.
+* A new version of the member list is used once its new members are connected (or :data:`PATIENCE` is over),
+  so that jobs find all members of their list. A job or a request planned with a later version than the used
+  one waits until that version is used here.
+* Each answered heartbeat gives the member a lease, the time for which it may go on, counted from when the
+  heartbeat was sent. At the lease's end the member stops by itself; the keeper, which counts from the later
+  arrival, has not removed it before. So a member that was paused until after its removal answers none of the
+  messages that wait in its sockets.
 """
 
 import logging
@@ -76,9 +77,10 @@ logger = logging.getLogger(__name__)
 
 
 class MembershipSettings(msgspec.Struct, frozen=True):
-    """The settings of a membership. ``keeper``: the keeper's address. ``address``: the address for
-    connections from other members, empty for none. ``lite``: own no partitions. ``silence_limit``: seconds to
-    wait for a keeper's first answer; later the keeper tells its own limit."""
+    """The settings of a membership. ``keeper``: the keeper's address. ``address``: the address at which other
+    members connect to this member, empty for none. ``lite``: the member owns no partitions.
+    ``silence_limit``: seconds to wait for the keeper's first answer; later the limit that the keeper sends
+    applies."""
 
     keeper: str
     address: str = ""
@@ -87,7 +89,7 @@ class MembershipSettings(msgspec.Struct, frozen=True):
 
 
 class MembershipState(Enum):
-    """The states of a membership, in their order."""
+    """The states of a membership, in the order in which it goes through them."""
 
     JOINING = "joining"
     """The member is not in the list yet."""
@@ -104,9 +106,11 @@ _LISTED: Final = frozenset({MembershipState.JOINED, MembershipState.LEAVING})
 
 
 class Membership:
-    """A member's connection to its cluster, see the module's docstring. ``on_joined`` is called when the
-    member is in the list. ``on_end`` is called once, when the membership ends: with the reason, or None if
-    the member has left of its own accord or was closed."""
+    """A member's connection to its cluster, see the module's docstring.
+
+    ``resources``: the resources of the :class:`~sqlfront_cluster.members.member.Member`. ``on_joined``:
+    called when the keeper's list has the member. ``on_end``: called once, when the membership ends: with the
+    error that ended it, or None if the member has left of its own accord or was closed."""
 
     def __init__(
         self,
@@ -155,24 +159,28 @@ class Membership:
     # ---- the member's transport
 
     def start(self, receiver: Receiver) -> None:
-        """Do nothing when the member calls this; :meth:`join` starts the transport."""
+        """Do nothing: the member calls this method as its transport's, but :meth:`join` starts the
+        transport."""
 
     def connect(self, address: str) -> None:
-        """See :meth:`~sqlfront_cluster.network.transport.Transport.connect`."""
+        """Connect to ``address``, see :meth:`~sqlfront_cluster.network.transport.Transport.connect`."""
         self._transport.connect(address)
 
     def attend(
         self, peers: Sequence[Peer], done: Callable[[], bool], send: Callable[[], None] = lambda: None
     ) -> bool:
-        """See :meth:`~sqlfront_cluster.network.transport.Transport.attend`."""
+        """Handle messages of ``peers`` on this thread until ``done()`` is true, see
+        :meth:`~sqlfront_cluster.network.transport.Transport.attend`."""
         return self._transport.attend(peers, done, send)
 
     def statistics(self) -> NetworkStatistics:
-        """See :meth:`~sqlfront_cluster.network.transport.Transport.statistics`."""
+        """Return the transport's statistics, see
+        :meth:`~sqlfront_cluster.network.transport.Transport.statistics`."""
         return self._transport.statistics()
 
     def close(self) -> None:
-        """End at once; unless it has left, this member is lost to the others."""
+        """End the membership at once; unless it has left before, the other members see this member as
+        lost."""
         self._end("this member was closed", None)
         self._transport.close()
 
@@ -186,7 +194,8 @@ class Membership:
 
     @property
     def joined(self) -> bool:
-        """Whether the keeper's member list has this member, which has at most begun to leave."""
+        """True from when the keeper's member list has this member until the member has left; also while it
+        leaves."""
         return self._state in _LISTED
 
     @property
@@ -195,7 +204,7 @@ class Membership:
 
     def leave(self) -> None:
         """Begin to leave, and return at once: new jobs avoid this member, and the membership ends when the
-        jobs here have ended. The membership of a newcomer ends at once."""
+        jobs on this member have ended. The membership of a member that is still joining ends at once."""
         with self._lock:
             if self._state is MembershipState.JOINED:
                 self._state = MembershipState.LEAVING
@@ -205,12 +214,13 @@ class Membership:
             self._end(f"member {self.name} has left", None)
 
     def rebalance(self) -> None:
-        """Have the keeper give all data members equally many partitions."""
+        """Ask the keeper to assign the partitions anew, so that all data members own equally many."""
         self._tell_keeper(Rebalance())
 
     def check_usable(self) -> None:
-        """Raise OperationalError unless jobs may begin here: the member is in the list, and its lease
-        holds."""
+        """Raise OperationalError unless jobs may begin on this member: it is in the member list (else
+        SQLSTATE 08003), and the time for which its last heartbeat allows it to go on is not over (else
+        08006)."""
         if self._state is not MembershipState.JOINED:
             raise OperationalError(self._why, sqlstate="08003")
         if self._clock.now() - self._lease_from >= self._lease:
@@ -226,13 +236,14 @@ class Membership:
         done: Callable[[PutOutcome], None],
         premises: Premises = (),
     ) -> None:
-        """Have the keeper store ``content`` (None: remove the document) under ``key``, if the document's
-        version is ``expected`` (0: there is no document, None: any version), and if the documents of
-        ``premises`` have the versions given there.
+        """Ask the keeper to store ``content`` (None: remove the document) under ``key``, if the document's
+        version is ``expected`` (0: there is no such document, None: any version), and if the documents in
+        ``premises`` have the versions given there. Returns at once.
 
-        ``done`` is called, on any thread, with the keeper's answer; if the answer says that the change was
-        made, every member has the change by then. If no answer can come, ``done`` gets an OperationalError:
-        with SQLSTATE 08006 nothing was changed, with 08007 the change may have been made or not.
+        ``done`` is called once, on any thread, with the keeper's answer; if the answer says that the change
+        was made, every member has the change by then. If no answer can come, ``done`` gets an
+        OperationalError: with SQLSTATE 08006 nothing was changed, with 08007 the change may have been made or
+        not.
         """
         with self._lock:
             keeper = None if self._ended else self._keeper
@@ -284,7 +295,7 @@ class Membership:
     # ---- the transport's calls
 
     def connected(self, peer: Peer) -> None:
-        """Note a connection to the keeper or a member; a connection to a removed member is closed."""
+        """Record a new connection to the keeper or to a member; close a connection to a removed member."""
         if peer.name == KEEPER:
             self._keeper_connected(peer)
             return
@@ -317,8 +328,8 @@ class Membership:
                 peer.send(Leave())
 
     def disconnected(self, peer: Peer, reason: str) -> None:
-        """Note a broken or failed connection, and try again later, unless the keeper has refused this member
-        before it joined: then the membership ends."""
+        """Record a broken connection, or a failed attempt to connect, and try again later. If the keeper has
+        refused this member before it joined, the membership ends instead."""
         if peer.name == KEEPER or peer.name == self.settings.keeper:
             self._keeper_lost(peer, reason)
             return
@@ -348,9 +359,9 @@ class Membership:
             self._transport.connect(self.settings.keeper)
 
     def received(self, peer: Peer, message: msgspec.Struct, body: Body) -> None:
-        """Handle a message of the keeper, or forward another member's message to this member: a job or
-        request planned with a later list only once that list is used here; messages of removed members are
-        dropped."""
+        """Handle a message of the keeper, or pass on a message of another member to this member. A job or
+        request planned with a later version of the list waits until that version is used here; messages of
+        removed members are dropped."""
         if peer.name == KEEPER:
             self._hear_keeper(message)
         elif peer.name in self._removed or self._ended:
@@ -419,8 +430,8 @@ class Membership:
             self._later(PATIENCE, lambda: self._settle(patient=False))
 
     def _dial(self) -> None:
-        """Connect to all unconnected members of the list with an address. (Later members connect by
-        themselves.)"""
+        """Connect to all members of the latest list that have an address and aren't connected. (Members that
+        join later connect to this member themselves.)"""
         now = self._clock.now()
         with self._lock:
             if self._ended:
@@ -437,8 +448,8 @@ class Membership:
         return bool(info.address) and info.name != self.name and info.name not in self._peers
 
     def _settle(self, *, patient: bool = True) -> None:
-        """Use the latest list, once its new members are connected; ``patient`` False: without waiting for
-        connections (a newcomer always waits for all members)."""
+        """Use the latest version of the list if its new members are connected. ``patient`` False: don't wait
+        for the connections, except for a member that is still joining, which needs all of them."""
         with self._lock:
             latest, used = self._latest, self.member.members
             if self._ended or (latest.version == used.version and self.joined):
@@ -510,7 +521,8 @@ class Membership:
             self._clock.call_at(self._clock.now() + seconds, function)
 
     def _beat(self) -> None:
-        """Send the keeper a heartbeat, now and once per period; end the membership if the lease is over."""
+        """Send a heartbeat to the keeper, and schedule the next one; end the membership instead if no
+        heartbeat was answered in the time that the keeper allows."""
         now = self._clock.now()
         if self._ended:
             return
@@ -544,8 +556,8 @@ class Membership:
 
 
 def _call(watcher: Callable[[], None]) -> None:
-    """Call a watcher and log its error: the error must not reach the caller, for whose answer the cluster
-    waits."""
+    """Call ``watcher``, and log its error if it raises one. The error must not reach the caller, since the
+    cluster waits for the answer that the caller sends next."""
     try:
         watcher()
     except Exception:

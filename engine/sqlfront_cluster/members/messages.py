@@ -1,8 +1,8 @@
-"""The closed set of messages between members: about light jobs, and questions without a job.
+"""All messages between members: about light jobs, and questions without a job.
 
-A light job costs one :class:`Init` and one :class:`Completed` per participant. All other messages are data
-and its flow control, or belong to jobs with an irregular end. Record batches are in the body of
-:class:`Data`. A question costs one :class:`Request` and one :class:`Answer`.
+A light job costs one :class:`Init` and one :class:`Completed` per participant. All other messages about jobs
+transport data and control its flow, or belong to jobs with an irregular end. Record batches are in the body
+of :class:`Data`. A question without a job costs one :class:`Request` and one :class:`Answer`.
 """
 
 from typing import Final
@@ -44,9 +44,9 @@ class Init(Message, frozen=True, omit_defaults=True):
 
 
 class Completed(Message, frozen=True):
-    """Participant to coordinator, the answer to :class:`Init`: every tasklet of the job here has ended, or
-    the job could not begin. ``error`` None: the job's part succeeded or was cancelled. ``tasklets``: the
-    counters, if the Init asked for them."""
+    """Participant to coordinator, the answer to :class:`Init`: all tasklets of the job on this member have
+    ended, or the job could not begin. ``status``: how the part ended. ``error``: the error of the part, None
+    = it succeeded or was cancelled. ``tasklets``: the counters, if the Init asked for them."""
 
     job: int
     status: JobStatus
@@ -55,8 +55,9 @@ class Completed(Message, frozen=True):
 
 
 class Data(Message, frozen=True):
-    """A batch of a stream in the body, or no batch; ``last``: the stream has ended. ``schema``: the body's
-    schema, None = unchanged on this stream."""
+    """Sender to receiver: the next batch of a stream, in the body, or no batch. A stream is the data of the
+    edge number ``edge`` from one member to another. ``last``: True ends the stream. ``schema``: the batch's
+    schema, None = the stream's last schema."""
 
     job: int
     edge: int
@@ -65,8 +66,8 @@ class Data(Message, frozen=True):
 
 
 class Acknowledge(Message, frozen=True):
-    """Receiver to sender: up to ``limit`` bytes may be sent since the start of the stream, the edge number
-    ``edge`` of the job between these two members."""
+    """Receiver to sender: ``limit`` bytes may be sent on the stream, counted from its start. The stream is
+    the data of the edge number ``edge`` between these two members."""
 
     job: int
     edge: int
@@ -74,43 +75,45 @@ class Acknowledge(Message, frozen=True):
 
 
 class InputClosed(Message, frozen=True):
-    """Receiver to sender: the receiver takes no more batches of the stream."""
+    """Receiver to sender: the receiver needs no more batches of the stream, the data of the edge number
+    ``edge``."""
 
     job: int
     edge: int
 
 
 class Terminate(Message, frozen=True):
-    """Coordinator to participant: stop your part of the job. This message has no answer of its own; the Init
-    is answered as always."""
+    """Coordinator to participant: stop your part of the job. There is no separate answer: :class:`Completed`,
+    which answers the Init, comes as always."""
 
     job: int
 
 
 class CheckJobs(Message, frozen=True):
-    """Participant to coordinator: do these jobs still run? Only unknown jobs are answered, by
-    :class:`UnknownJobs`."""
+    """Participant to coordinator: do these jobs still run? The answer, :class:`UnknownJobs`, comes only if
+    some don't."""
 
     jobs: tuple[int, ...]
 
 
 class UnknownJobs(Message, frozen=True):
-    """Coordinator to participant, the answer to :class:`CheckJobs`: these jobs are unknown here or were
+    """Coordinator to participant, the answer to :class:`CheckJobs`: these jobs are unknown to me or were
     cancelled; stop them."""
 
     jobs: tuple[int, ...]
 
 
 class ListJobs(Message, frozen=True):
-    """A question for the queries that the receiver coordinates. ``request`` comes back with the answer.
-    ``for_clients``: include the queries of other clients connected to the receiver."""
+    """A question: which running queries do you coordinate? ``request``: a number that the answer repeats.
+    ``for_clients``: add the queries of the other clients that are connected to you."""
 
     request: int
     for_clients: bool = False
 
 
 class JobList(Message, frozen=True):
-    """The answer to :class:`ListJobs`; ``silent``: the clients without an answer in time."""
+    """The answer to the :class:`ListJobs` with the number ``request``. ``jobs``: the running queries.
+    ``silent``: the clients that have not answered in time."""
 
     request: int
     jobs: tuple[JobSummary, ...]
@@ -119,7 +122,7 @@ class JobList(Message, frozen=True):
 
 class CancelQuery(Message, frozen=True):
     """A request to cancel a query coordinated by ``coordinator``, or to forward the request to that member;
-    without effect if there is no such query. ``by``: the origin of the cancellation, for the error's text."""
+    without effect if there is no such query. ``by``: who cancels, for the error's text."""
 
     query: int
     coordinator: str
@@ -127,10 +130,12 @@ class CancelQuery(Message, frozen=True):
 
 
 class Request(Message, frozen=True):
-    """A question to a service of the member: the resource named ``service``, see
-    :class:`~sqlfront_cluster.members.requests.RequestService`. ``request`` comes back with the answer.
-    ``list_version`` is the version of the asking member's list, None = the sender is no member. Only the
-    service knows the meaning of ``content`` and of the body."""
+    """A question to a service of the receiving member: to its resource with the key ``service``, see
+    :class:`~sqlfront_cluster.members.requests.RequestService`.
+
+    ``request``: a number that the answer repeats. ``list_version``: the version of the sender's member list,
+    None = the sender is no member. ``content``: the question, which, as the body, has a form that only the
+    service knows."""
 
     request: int
     list_version: int | None
@@ -139,7 +144,8 @@ class Request(Message, frozen=True):
 
 
 class Answer(Message, frozen=True):
-    """The answer to :class:`Request`: the service's result (a long result is in the body), or its error."""
+    """The answer to the :class:`Request` with the number ``request``: the service's result (a long one is in
+    the body), or the error that the service has raised."""
 
     request: int
     content: bytes = b""

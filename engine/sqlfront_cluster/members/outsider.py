@@ -1,4 +1,4 @@
-"""Requests to one member's services from a process that is no member."""
+"""Requests to the services of one member from a process that isn't a member."""
 
 from collections import deque
 from collections.abc import Sequence
@@ -22,17 +22,21 @@ TIMEOUT: Final = 60.0
 
 @dataclass(frozen=True, slots=True)
 class ServiceAccess:
-    """The data with which a process outside of the cluster makes requests to members: the network settings of
-    the cluster, and the name of the member ``coordinator`` on whose behalf the process asks."""
+    """The data that a process outside of the cluster needs to make requests to members. ``network``: the
+    settings of connections in the cluster. ``coordinator``: the name of the member for which the process
+    makes its requests."""
 
     coordinator: str
     network: NetworkSettings
 
 
 class Outsider(ClosingContext):
-    """A connection for requests to the services of the member ``member`` at ``address``. Several questions
-    may be sent before the first answer. Used by one thread. Raises OperationalError, 08006, if the member
-    isn't there (any more) or doesn't answer within ``timeout`` seconds."""
+    """A connection from a process outside of the cluster to one member, for requests to the member's
+    services.
+
+    ``member``: the member's name. ``address``: its address. Several questions may be sent before the first
+    answer is received. Not safe for several threads. The constructor and the methods raise OperationalError
+    with SQLSTATE 08006 if the member can't be reached or doesn't answer within ``timeout`` seconds."""
 
     def __init__(
         self, settings: NetworkSettings, address: str, member: str, timeout: float = TIMEOUT
@@ -53,10 +57,11 @@ class Outsider(ClosingContext):
         return len(self._asked)
 
     def send(self, service: str, content: bytes, body: Sequence[Part] = ()) -> None:
-        """Send a question to the member's :class:`~sqlfront_cluster.members.requests.RequestService` called
-        ``service``; receive the answer later with :meth:`hear`. ``content``: the question, in the service's
-        own form. ``body``: large data for a :class:`~sqlfront_cluster.members.requests.BodyService`; other
-        services ignore it. Raises OperationalError if the connection breaks."""
+        """Send a question to the member's service with the key ``service``, a
+        :class:`~sqlfront_cluster.members.requests.RequestService`; receive the answer later with
+        :meth:`hear`. ``content``: the question, in the service's form. ``body``: large data for a
+        :class:`~sqlfront_cluster.members.requests.BodyService`; other services ignore it. Raises
+        OperationalError if the connection breaks."""
         self._count += 1
         self._line.send(Request(self._count, None, service, content), body)
         self._asked.append(self._count)
@@ -76,8 +81,8 @@ class Outsider(ClosingContext):
         return message.content, frame.body
 
     def ask(self, service: str, content: bytes, body: Sequence[Part] = ()) -> tuple[bytes, pa.Buffer | None]:
-        """Send a question as :meth:`send` does, and return the answer as :meth:`hear` does; no other answer
-        may be pending."""
+        """Send a question as :meth:`send` does, wait, and return the answer as :meth:`hear` does. There must
+        be no unanswered question."""
         self.send(service, content, body)
         return self.hear()
 

@@ -1,4 +1,4 @@
-"""The part of a light job that runs on this member."""
+"""The part of a light job that runs on one member, with the streams to and from other members."""
 
 from collections.abc import Callable, Container, Mapping
 from typing import assert_never
@@ -23,15 +23,18 @@ from sqlfront_values.errors import OperationalError
 
 
 class EarlyMessages(msgspec.Struct):
-    """The messages before their job's Init: the time of the first (seconds), and the messages with their
-    senders."""
+    """The messages of a job that arrived before its Init. ``since``: the time of the first message (s, the
+    clock's). ``messages``: for each message the sender, the message and its body."""
 
     since: float
     messages: list[tuple[str, Data | InputClosed, Body]]
 
 
 class Participation:
-    """A job's execution on this member, with its ends of distributed edges."""
+    """One light job's part on this member: its execution, and the ends of the streams of distributed edges.
+
+    ``here``: this member, the job's placement, and the connection to the other participants. ``coordinator``:
+    the name of the member that coordinates the job."""
 
     def __init__(
         self,
@@ -55,12 +58,13 @@ class Participation:
         execution.hold(len(self._inputs))
 
     def start(self, on_end: Callable[[Execution], None]) -> None:
-        """Start the tasklets of the job's part here; ``on_end`` is called when the execution has ended."""
+        """Start the tasklets of this part of the job; ``on_end`` is called with the execution when it has
+        ended."""
         self._engine.start(self.execution, self._plan, self._config, on_end)
 
     def check_connected(self, peers: Container[str]) -> None:
-        """Fail the job if a member that sends or receives one of its streams is not among ``peers``, the
-        connected members."""
+        """Fail the job if a member to or from which one of its streams leads is not among ``peers``, the
+        names of the connected members."""
         for stream in (*self._inputs, *self._outputs):
             if stream.member not in peers:
                 self.execution.fail(member_lost(stream.member))
@@ -68,8 +72,8 @@ class Participation:
     # ---- messages of the other members
 
     def hear(self, sender: str, message: Data | InputClosed | Acknowledge, body: Body) -> None:
-        """Handle a message of the member ``sender`` about a stream of the job; ignored if there is no such
-        stream here."""
+        """Handle a message of the member ``sender`` about a stream of the job; does nothing if this part has
+        no such stream."""
         match message:
             case Data():
                 self._data(sender, message, body)
@@ -81,7 +85,7 @@ class Participation:
                 assert_never(message)
 
     def _data(self, sender: str, message: Data, body: Body) -> None:
-        """Take a batch of a stream, or the end of the stream."""
+        """Pass a batch, or the end of the stream, to the stream from ``sender``."""
         stream = self._inputs.get(EdgeStream(message.edge, sender))
         if stream is not None and not stream.finished:
             stream.arrived(parcel(message, body))
@@ -89,19 +93,19 @@ class Participation:
                 self.execution.release()
 
     def _acknowledged(self, sender: str, message: Acknowledge) -> None:
-        """Take a receiver's new limit on the bytes sent to it."""
+        """Set a new limit for the bytes that may be sent on the stream to ``sender``, its receiver."""
         output = self._outputs.get(EdgeStream(message.edge, sender))
         if output is not None:
             output.allow(message.limit)
 
     def _input_closed(self, sender: str, message: InputClosed) -> None:
-        """Record that the receiver of a stream wants no more batches."""
+        """Stop the stream to ``sender``, its receiver, which needs no more batches."""
         output = self._outputs.get(EdgeStream(message.edge, sender))
         if output is not None:
             output.close()
 
     def lost(self, member: str) -> None:
-        """Record the loss of a member. The job fails if the member coordinates it or still had data to
+        """Handle the loss of a member: the job fails if the member coordinates it or had still data to
         send."""
         waiting = any(
             stream.member == member and not remote.finished for stream, remote in self._inputs.items()
@@ -112,23 +116,24 @@ class Participation:
     # ---- statistics, and time
 
     def streams(self) -> tuple[tuple[SenderStatistics, ...], tuple[ReceiverStatistics, ...]]:
-        """The ends of the job's streams on this member: the senders, and the receivers."""
+        """Return the statistics of the ends of the job's streams on this member: of those that send, and of
+        those that receive."""
         senders = tuple(output.statistics() for output in self._outputs.values())
         return senders, tuple(remote.statistics() for remote in self._inputs.values())
 
     @property
     def sends(self) -> bool:
-        """Whether this member sends data to others."""
+        """True if this part of the job has streams to other members."""
         return bool(self._outputs)
 
     @property
     def has_streams(self) -> bool:
-        """Whether other members still send data to this member."""
+        """True if other members still have data to send to this part of the job."""
         return any(not remote.finished for remote in self._inputs.values())
 
     def adapt(self, now: float) -> None:
-        """Adapt the receive windows of all incoming streams; to be called once per flow-control period.
-        ``now``: the clock's seconds."""
+        """Adapt the receive windows of all incoming streams, that is the bytes that their senders may send
+        ahead; to be called once per flow-control period. ``now``: the clock's time (s)."""
         for remote in self._inputs.values():
             remote.adapt(now)
 

@@ -1,6 +1,6 @@
-"""The owners of partitions: dealing, inheriting, balancing.
+"""The assignment of partitions to members: a new one, one after a loss, and a balanced one.
 
-An owner table is a tuple with the owner's name for each partition.
+The functions work on a tuple with the name of each partition's owner.
 
 >>> table = deal(["a", "b"], 5)
 >>> table
@@ -18,23 +18,23 @@ from sqlfront_cluster.members.member_list import NOBODY
 
 
 def deal(members: Sequence[str], count: int) -> tuple[str, ...]:
-    """Return a new owner table of ``count`` partitions: partition p belongs to member p modulo the number of
-    members. Without members no partition has an owner."""
+    """Return the owners of ``count`` partitions that are assigned to ``members`` in turn: partition p belongs
+    to member p modulo the number of members. Without members all owners are :data:`NOBODY`."""
     if not members:
         return (NOBODY,) * count
     return tuple(members[partition % len(members)] for partition in range(count))
 
 
 def inherit(owners: Sequence[str], lost: str, heirs: Sequence[str]) -> tuple[str, ...]:
-    """Return the table after the loss of the member ``lost``: its partitions, and partitions without an
-    owner, go to those of ``heirs`` that own fewest partitions; all others stay. Without heirs these
-    partitions have no owner."""
+    """Return the owners of the partitions after the loss of the member ``lost``: its partitions, and those
+    without an owner, go one by one to the member of ``heirs`` that owns fewest; all others keep their owners.
+    Without heirs these partitions get the owner :data:`NOBODY`."""
     return _fill([NOBODY if owner == lost else owner for owner in owners], heirs)
 
 
 def balance(owners: Sequence[str], members: Sequence[str]) -> tuple[str, ...]:
-    """Return the table in which all ``members`` own equally many partitions, give or take one; no more
-    partitions than necessary change their owner. Without members no partition has an owner."""
+    """Return owners of the partitions such that all ``members`` own equally many, with a difference of one at
+    most; as few partitions as possible change their owner. Without members all owners are :data:`NOBODY`."""
     if not members:
         return (NOBODY,) * len(owners)
     share, larger = divmod(len(owners), len(members))
@@ -52,8 +52,8 @@ def balance(owners: Sequence[str], members: Sequence[str]) -> tuple[str, ...]:
 
 
 def _fill(owners: Sequence[str], members: Sequence[str]) -> tuple[str, ...]:
-    """Return the table in which each partition without an owner is given to the one of ``members`` that owns
-    fewest partitions; without members the table stays unchanged."""
+    """Return ``owners`` with each partition without an owner given to the member of ``members`` that owns
+    fewest partitions; unchanged without members."""
     if not members:
         return tuple(owners)
     counts = Counter(dict.fromkeys(members, 0))

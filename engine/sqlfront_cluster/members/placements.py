@@ -1,4 +1,5 @@
-"""The placements of a member's jobs, cached from job to job."""
+"""The placements of the jobs that a member coordinates, cached from job to job. A placement says which
+members run each vertex of a DAG."""
 
 from typing import Final
 
@@ -11,8 +12,8 @@ _KEPT: Final = 1024
 
 
 class Placements:
-    """The placements of the jobs coordinated by ``coordinator``. Jobs with equal demands share an object, as
-    long as the member list stays unchanged. Any thread may ask."""
+    """A cache of the placements of the jobs that ``coordinator`` coordinates. As long as the member list
+    doesn't change, jobs with equal demands get the same object. Safe to use from several threads."""
 
     def __init__(self, coordinator: str) -> None:
         self._coordinator = coordinator
@@ -20,8 +21,9 @@ class Placements:
         self._known: tuple[MemberList, dict[object, Placement]] = nobody(), {}
 
     def of(self, members: MemberList, demands: Demands, config: JobConfig) -> Placement:
-        """Return the placement of a job with these ``demands`` and options on the members of the list. Raises
-        the errors of :func:`~sqlfront_engine.plans.placement.place`."""
+        """Return the placement, from the cache if it is there, of a job with these ``demands`` (of its DAG)
+        and with the options ``config`` on the members of the list. Raises the errors of
+        :func:`~sqlfront_engine.plans.placement.place`."""
         known = self._remembered(members)
         key = demands, config.required_partitions, config.required_members
         placement = known.get(key)

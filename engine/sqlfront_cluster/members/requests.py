@@ -1,8 +1,8 @@
-"""Requests between members without a job: one request, one answer.
+"""Requests between members outside of jobs: one request, one answer.
 
-Made for questions with an immediate answer, such as a lookup by key. The thread that receives a request
-answers it; the asking thread reads the answer from the network itself, if the transport allows. Neither side
-keeps any state after the answer or the end of the wait.
+Made for questions that can be answered at once, such as a lookup by key. The thread that receives a request
+answers it; the asking thread reads the answer from the network itself, if the transport allows. Neither
+member stores anything after the answer or the end of the wait.
 """
 
 import itertools
@@ -33,26 +33,29 @@ _LOOK: Final = 0.05
 
 
 class RequestService(ABC):
-    """A resource for answering questions on the threads that receive them."""
+    """A resource of a member that answers questions of other members, on the threads that receive the
+    questions."""
 
     @abstractmethod
     def answer(self, content: bytes) -> bytes:
-        """The answer to a question, quickly and without waiting: meanwhile no other message of the asker is
-        handled. The content comes from a proven member, but must be checked like any input. May be called on
-        several threads. Errors are raised at the asker."""
+        """Return the answer to the question ``content``, quickly and without waiting: until then no other
+        message of the asking member is handled. The content comes from an authenticated member, but must be
+        checked like any input. May be called on several threads. An error raised here is raised at the asking
+        member."""
 
 
 class BodyService(RequestService):
-    """A service that also takes and returns large data, which is neither copied nor put into messages."""
+    """A service that also receives and returns large data, in the body of messages, which isn't copied."""
 
     @abstractmethod
     def exchange(self, content: bytes, body: pa.Buffer | None) -> tuple[bytes, Sequence[Part]]:
-        """The answer to a question over the network, as :meth:`RequestService.answer`, and the data to send
-        behind it. ``body`` came with the question; it may be kept."""
+        """Return the answer to the question ``content``, see :meth:`RequestService.answer`, and the parts of
+        a body to send with the answer. ``body``: the body of the question, None = no body; the service may
+        keep a reference to it."""
 
 
 class RequestingMember(Protocol):
-    """The parts of a member needed for asking and answering."""
+    """The attributes of a member that requests need."""
 
     name: str
     members: MemberList
@@ -61,8 +64,8 @@ class RequestingMember(Protocol):
 
 
 class Requests:
-    """A member's questions to others, and its answers to others' questions. ``services``: the member's
-    resources."""
+    """A member's questions to other members, and its answers to their questions. ``services``: the member's
+    resources, among which are the services that answer."""
 
     def __init__(
         self, member: RequestingMember, transport: Transport, services: Mapping[str, object], clock: Clock
@@ -84,13 +87,13 @@ class Requests:
     def ask(
         self, service: str, questions: Mapping[str, bytes], query: QueryRun | None = None
     ) -> dict[str, bytes | memoryview]:
-        """Ask the service called ``service`` of several members, each its own question (``questions``, by the
-        member's name), and return their answers by name. All questions are sent before the first wait for an
-        answer; a question to this member itself needs no message.
+        """Ask the service with the key ``service`` of several members, and return their answers by member
+        name. ``questions``: the question to each member, by the member's name. All questions are sent before
+        the first wait for an answer; a question to this member itself needs no message.
 
         Raises the first error among the answers. Raises OperationalError if a member is missing or is lost
-        meanwhile (08006), or knows a changed cluster (40001); also, within hundredths of a second, if
-        ``query`` is cancelled (HY008) or its timeout is over (57014), like the query's jobs.
+        meanwhile (SQLSTATE 08006), or if the cluster has changed in between (40001); also, within hundredths
+        of a second, if ``query`` is cancelled (HY008) or its timeout is over (57014).
         """
         member = self._member
         member.check_usable()
@@ -124,7 +127,7 @@ class Requests:
         return peer
 
     def answered(self, sender: str, message: Answer, body: Body) -> None:
-        """Handle the answer of the member ``sender``; ignored if its round of questions is over."""
+        """Handle the answer of the member ``sender``; does nothing if nobody waits for it any more."""
         asked = self._rounds.get(message.request)
         if asked is None:
             return
@@ -134,25 +137,25 @@ class Requests:
             asked.answered(sender, message.content if body is None else _content(body))
 
     def lost(self, member: str) -> None:
-        """Fail the rounds of questions that wait for the lost member ``member``."""
+        """End all waits for an answer of ``member``, which is lost, with an error."""
         for asked in list(self._rounds.values()):
             asked.failed(member, member_lost(member))
 
     def cancel(self) -> None:
-        """End all pending rounds of questions with the error of a cancelled query, since this member is about
-        to leave."""
+        """End all waits for answers with the error of a cancelled query, since this member is about to
+        leave."""
         self.abandon(stopped_error(JobStatus.CANCELLED))
 
     def abandon(self, error: Error) -> None:
-        """End all pending rounds of questions with ``error``, which the asking threads raise."""
+        """End all waits for answers with ``error``, which the asking threads raise."""
         for asked in list(self._rounds.values()):
             asked.give_up(error)
 
     # ---- answering
 
     def asked(self, peer: Peer, message: Request, body: Body = None) -> None:
-        """Answer a peer's question at once, on this thread: with the service's result, or with the error that
-        the service raises, also for an unknown service or an unacceptable member list."""
+        """Answer the question of a peer at once, on this thread: with the service's result, or with the
+        service's error, or with the error for an unknown service or a member list that isn't accepted."""
         try:
             version = message.list_version
             if version is not None and not self._member.members.accepts(version):
@@ -180,8 +183,9 @@ class Requests:
 
 
 class _Round:
-    """A round of questions asked together, and their answers. Any number of threads bring answers, one thread
-    waits. The round ends with its first error, and with the end of the query."""
+    """Questions to several members that were sent together, and their answers so far. Any number of threads
+    deliver answers, and one thread waits for all of them. The wait ends with the first error, or when the
+    query is stopped."""
 
     __slots__ = ("_lock", "_now", "_over", "_query", "_waiting", "answers", "error")
 
@@ -193,7 +197,9 @@ class _Round:
         query: QueryRun | None,
         now: Callable[[], float],
     ) -> None:
-        """``own``: this member's name, for which the round doesn't wait."""
+        """``names``: the members that were asked. ``own``: this member's name, whose answer isn't waited for.
+        ``query``: the query whose end also ends the wait, None = no query. ``now``: returns the clock's time
+        (s)."""
         self.answers: dict[str, bytes | memoryview] = {}
         self.error: Error | None = None
         self._waiting = set(names)
@@ -206,7 +212,8 @@ class _Round:
         self._over: Lock | None = None
 
     def is_over(self) -> bool:
-        """Return whether the round has all answers or an error; called by the waiting thread."""
+        """Return whether all answers or an error have come, or the query was stopped; called by the waiting
+        thread."""
         if self._waiting and self._query is not None:
             error = self._query.stopped(self._now)
             if error is not None:
@@ -214,7 +221,7 @@ class _Round:
         return not self._waiting
 
     def wait(self) -> None:
-        """Sleep until the round has all answers or an error, or its query is stopped."""
+        """Block until all answers or an error have come, or the query was stopped."""
         with self._lock:
             if not self._waiting:
                 return
@@ -224,7 +231,7 @@ class _Round:
             over.acquire(timeout=_LOOK)
 
     def answered(self, name: str, content: bytes | memoryview) -> None:
-        """Take the answer of the member ``name``; ignored unless the round waits for this member."""
+        """Record the answer of the member ``name``; does nothing unless its answer is still missing."""
         with self._lock:
             if name in self._waiting:
                 self.answers[name] = content
@@ -232,12 +239,12 @@ class _Round:
                 self._wake()
 
     def failed(self, name: str, error: Error) -> None:
-        """End the round with an error of a member, unless the member has answered."""
+        """End the wait with ``error``, an error of the member ``name``, unless that member has answered."""
         if name in self._waiting:
             self.give_up(error)
 
     def give_up(self, error: Error) -> None:
-        """End the round with the error."""
+        """End the wait with ``error``, unless it has ended already."""
         with self._lock:
             if self._waiting:
                 self.error = error
@@ -245,12 +252,14 @@ class _Round:
                 self._wake()
 
     def _wake(self) -> None:
-        """With the lock held: wake the waiting thread if the round is over."""
+        """With the lock held: wake the waiting thread if no answer is missing any more or an error has
+        come."""
         if not self._waiting and self._over is not None:
             self._over.release()
 
 
 def _content(body: Body) -> memoryview:
-    """Return the content of a long answer, which came in the message's body; empty without a body."""
+    """Return the content of an answer that was too long for the message and came in its body; empty without a
+    body."""
     (part,) = (body,) if isinstance(body, pa.Buffer) else body or (b"",)
     return memoryview(part)

@@ -1,4 +1,4 @@
-"""A job's connection from this member to the others."""
+"""The sending and unpacking of a job's data, between one member and the other members of the job."""
 
 from collections.abc import Mapping, Sequence
 
@@ -13,15 +13,20 @@ from sqlfront_values.errors import OperationalError
 
 
 class _Encoded(msgspec.Struct, frozen=True):
-    """An encoded batch: the schema, if it differs from the stream's last one, and the body."""
+    """An encoded batch. ``schema``: the encoded schema if it differs from the stream's last schema, else
+    None. ``body``: the body of the message that brought the batch."""
 
     schema: bytes | None
     body: pa.Buffer
 
 
 class JobWire:
-    """An implementation of :class:`~sqlfront_engine.edges.exchange.Wire`. Messages to a disconnected member
-    are dropped: the loss of a member ends its jobs anyway."""
+    """One job's connection from this member to the other members, as the engine needs it
+    (:class:`~sqlfront_engine.edges.exchange.Wire`).
+
+    Messages to a disconnected member are dropped: the loss of a member ends its jobs anyway. ``peers``: the
+    connections by member name. ``by_reference``: True if batches can be handed over as objects, within a
+    process."""
 
     def __init__(self, job: int, peers: Mapping[str, Peer], *, by_reference: bool) -> None:
         self._job = job
@@ -32,8 +37,8 @@ class JobWire:
         self._decoders: dict[EdgeStream, BatchDecoder] = {}
 
     def send_data(self, stream: EdgeStream, batch: pa.RecordBatch | None, *, last: bool) -> int:
-        """Send a batch (None: no batch), and with ``last`` the end of the stream; returns the bytes of the
-        batch, which count for the window."""
+        """Send a batch (None: no batch) to the receiver of the stream, and with ``last`` the end of the
+        stream. Returns the bytes of the batch, which count towards the limit that the receiver has set."""
         if batch is None:
             self._send(stream, Data(self._job, stream.edge, last))
             return 0
@@ -48,7 +53,7 @@ class JobWire:
         return encoded.size
 
     def acknowledge(self, stream: EdgeStream, limit: int) -> None:
-        """Let the stream's sender send up to ``limit`` bytes in all."""
+        """Allow the stream's sender to send ``limit`` bytes, counted from the start of the stream."""
         self._send(stream, Acknowledge(self._job, stream.edge, limit))
 
     def close_input(self, stream: EdgeStream) -> None:
@@ -61,8 +66,9 @@ class JobWire:
             peer.send(message, body)
 
     def unpack(self, stream: EdgeStream, content: object) -> pa.RecordBatch:
-        """Return the batch in ``content``, the content of a parcel made by :func:`parcel`. If the content is
-        no valid batch, disconnects the sender and raises OperationalError."""
+        """Return the batch in ``content``, the content of a parcel made by :func:`parcel`. To be called in
+        the order of the stream's parcels. If the content is no valid batch, closes the connection to the
+        sender and raises OperationalError."""
         if not isinstance(content, _Encoded):
             return content
         decoder = self._decoders.get(stream)
@@ -78,8 +84,8 @@ class JobWire:
 
 
 def parcel(message: Data, body: Body) -> Parcel:
-    """Return the parcel that a Data message brings, with the batch in ``body`` not decoded yet; a parcel
-    without content if ``body`` is None."""
+    """Return the parcel (a batch that isn't decoded yet) for a Data message and its body. Without a body the
+    parcel has no content: it only ends the stream."""
     if body is None:
         return Parcel(None, 0, message.last)
     if isinstance(body, pa.Buffer):

@@ -9,9 +9,9 @@ simulation:
 * :mod:`.tcp`: TCP and Unix sockets between processes, to be read bottom up: :mod:`.addresses` (parsing and
   sockets), :mod:`.channels` (bytes, plain or in TLS), :mod:`.frames` (bytes to validated messages),
   :mod:`.handshake` (proof of identity), :mod:`.settlement` (one connection per pair), :mod:`.connection` (a
-  peer), :mod:`.attending` (reading by the waiting thread), :mod:`.tcp` (listening, dialling, closing).
+  peer), :mod:`.attending` (reading by the waiting thread), :mod:`.tcp` (listening, connecting, closing).
 
 Blocking sockets with a reader thread per connection were measured quickest (``benchmarks/network.py``).
-Received data is never unpickled, and never decoded as a message before the other side has proven its
-knowledge of the cluster's secret.
+Received data is never unpickled, and never decoded as a message before its sender has proven that it knows
+the cluster's secret.
 """

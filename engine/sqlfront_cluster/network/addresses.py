@@ -1,4 +1,4 @@
-"""Addresses of members: ``host:port``, ``[::1]:port`` or ``unix:/path``; and their sockets."""
+"""Addresses of members (``host:port``, ``[::1]:port`` or ``unix:/path``) and the sockets for them."""
 
 import os
 import socket
@@ -18,7 +18,8 @@ _KEEP_ALIVE: Final = (("TCP_KEEPIDLE", 10), ("TCP_KEEPINTVL", 5), ("TCP_KEEPCNT"
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """An address: either the path of a Unix socket, or host and port; for port 0 the system chooses a port.
+    """The address of a member: either the path of a Unix socket, or host and port. With port 0 the system
+    chooses a port when the address is listened on.
 
     >>> Address.parse("[::1]:7654")
     Address(host='::1', port=7654, path=None)
@@ -52,9 +53,9 @@ class Address:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
     def listen(self, backlog: int = 128) -> socket.socket:
-        """Return a socket that accepts connections at this address; ``backlog``: the most connections that
-        wait for acceptance. A Unix socket's file is accessible for this user only; a stale file is replaced.
-        Raises OperationalError if the address can't be used."""
+        """Return a socket that accepts connections at this address. ``backlog``: how many connections may
+        wait to be accepted. The file of a Unix socket is accessible for this user only; a file left by an
+        ended process is replaced. Raises OperationalError if the address can't be used."""
         try:
             if self.path is None:
                 return self._listen_tcp(backlog)
@@ -63,8 +64,8 @@ class Address:
             raise OperationalError(f"cannot listen on {self}: {error}") from error
 
     def connect(self, timeout: float) -> socket.socket:
-        """Return a socket connected to this address. Raises OperationalError if no connection is made within
-        ``timeout`` seconds for each address of the host's name."""
+        """Return a socket connected to this address. Raises OperationalError if no connection is made; if the
+        host's name has several addresses, each is tried for ``timeout`` seconds."""
         try:
             if self.path is None:
                 return socket.create_connection((self.host, self.port), timeout)
@@ -105,8 +106,8 @@ def bound_address(listener: socket.socket) -> Address:
 
 
 def own_address(towards: Address) -> str:
-    """The host address of this machine on the route to another address; raises OperationalError if there is
-    no route.
+    """Return the IP address of this machine on the route to the address ``towards``; raises OperationalError
+    if there is no route.
 
     >>> own_address(Address("127.0.0.1", 7654))
     '127.0.0.1'
@@ -121,7 +122,8 @@ def own_address(towards: Address) -> str:
 
 
 def remote_address(connection: socket.socket) -> str:
-    """Return the address of the connection's other end for the log; a description if there is no address."""
+    """Return the peer's address as text for the log; a description if there is none (a Unix socket, or a
+    connection that has ended)."""
     if connection.family == socket.AF_UNIX:
         return "a Unix socket"
     try:
@@ -131,7 +133,8 @@ def remote_address(connection: socket.socket) -> str:
 
 
 def remove_stale_socket(path: str) -> None:
-    """Remove a Unix socket's file if no process listens to it; other files stay."""
+    """Remove the file of a Unix socket if no process listens on it; do nothing if ``path`` is another file or
+    missing."""
     try:
         if not stat.S_ISSOCK(os.lstat(path).st_mode):
             return

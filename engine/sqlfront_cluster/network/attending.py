@@ -1,12 +1,12 @@
-"""Attending: a thread that waits for an answer reads the connection itself, instead of the reading thread.
+"""Attending: a thread that waits for an answer reads the connection itself, in place of the reading thread.
 
 An answer read by the reading thread must change threads once more to reach the waiting thread: 13 to 35 us,
 and more when the interpreter is busy. So a connection can be *attended*. The thread that is about to wait
-closes the connection's gate, which keeps the reading thread asleep; handles arriving messages as the reading
+closes the connection's gate, which lets the reading thread sleep; handles arriving messages as the reading
 thread would; and opens the gate again when its answer has come.
 
-The gate is an epoll object. After the first attempt to attend, the reading thread waits on it in place of the
-socket. On systems other than Linux there is no epoll, and connections are never attended.
+The gate is an epoll object. After the first attempt to attend, the reading thread waits on the gate instead
+of the socket. On systems other than Linux there is no epoll, and connections are never attended.
 """
 
 import select
@@ -21,8 +21,8 @@ _OUT: Final = getattr(select, "EPOLLOUT", 0)
 
 
 class Gate:
-    """The place where a connection's reading thread waits for bytes; a closed gate keeps the thread
-    asleep."""
+    """An object on which a connection's reading thread waits for bytes. While the gate is closed, arriving
+    bytes don't wake the thread."""
 
     __slots__ = ("_descriptor", "_epoll")
 
@@ -34,44 +34,46 @@ class Gate:
         self._epoll.register(self._descriptor, _IN)
 
     def wait(self) -> None:
-        """Return when there are bytes and the gate is open, or in any case when the connection has ended."""
+        """Block until the gate is open and bytes have arrived, or the connection has ended."""
         self._epoll.poll(None, 1)
 
     def close(self) -> None:
-        """Close the gate: keep the reading thread asleep even if bytes arrive."""
+        """Close the gate: arriving bytes don't wake the reading thread any more."""
         self._epoll.modify(self._descriptor, 0)
 
     def open(self) -> None:
-        """Open the gate: the reading thread wakes when bytes arrive."""
+        """Open the gate: arriving bytes wake the reading thread."""
         self._epoll.modify(self._descriptor, _IN)
 
     def wake(self) -> None:
-        """Open the gate and wake the reading thread even without bytes: the gate also waits for the
-        connection to be writable, which it is always, or soon."""
+        """Open the gate, and wake the reading thread even if no bytes have arrived. (The gate then also waits
+        until the socket is writable, which it is at once or soon.)"""
         self._epoll.modify(self._descriptor, _IN | _OUT)
 
     def release(self) -> None:
-        """Close the gate's epoll object; the gate can't be used any more."""
+        """Free the gate's epoll object; the gate can't be used any more."""
         self._epoll.close()
 
 
 class AttendedConnection(Protocol):
-    """A connection that can be attended."""
+    """A connection that can be attended: a thread that waits for an answer reads it in place of the reading
+    thread."""
 
     def begin(self) -> bool:
-        """Keep the reading thread away and return True; return False if the connection can't be attended
-        now."""
+        """Suspend the reading thread, so that the calling thread may attend the connection, and return True.
+        Return False if the connection can't be attended now."""
 
     @property
     def descriptor(self) -> int:
-        """The descriptor to poll; for the attending thread, like the following methods."""
+        """The socket's file descriptor, to be polled. Only the attending thread uses this property and the
+        methods below."""
 
     def handle(self) -> bool:
-        """Wait for a message, then handle all messages that have arrived; returns whether the connection goes
-        on."""
+        """Wait for a message, and handle it and all further messages that have arrived. Returns False if the
+        connection has ended, else True."""
 
     def end(self) -> None:
-        """Let the reading thread go on. Does nothing unless this thread has begun."""
+        """Let the reading thread go on. Does nothing unless the calling thread attends the connection."""
 
 
 def attend(
@@ -79,12 +81,12 @@ def attend(
     done: Callable[[], bool],
     send: Callable[[], None] = lambda: None,
 ) -> bool:
-    """Handle the messages of the connections, on this thread, until ``done()`` is true; ``done`` is called
-    after each message and now and then. ``send``, which sends a request, is called before the first wait: no
-    other thread takes the answer first.
+    """Handle the messages of the connections, on this thread, until ``done()`` is true. ``done`` is called
+    after each message and now and then. ``send`` sends a request; it is called once the reading threads are
+    suspended, so that no other thread handles the answer first.
 
     Returns True once ``done()`` is true. Returns False if the connections can't be attended (any more), so
-    that another thread has to bring the answer; ``send`` was called nevertheless.
+    that other threads handle the answer; ``send`` was called nevertheless.
 
     An interrupt while waiting changes nothing; an interrupt while handling a message ends that connection.
     """

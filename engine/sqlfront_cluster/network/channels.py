@@ -1,7 +1,8 @@
-"""Bytes between two members: a connected socket, plain or in TLS.
+"""Byte streams between two members: a connected socket, plain or in TLS.
 
-A channel is read by one thread, blocking, and written by the thread that has the turn (see
-:mod:`sqlfront_cluster.network.connection`), blocking or not; reading and writing may overlap.
+A channel is read by one thread, which blocks. It is written by one thread at a time, the one that holds the
+connection's right to write (see :mod:`sqlfront_cluster.network.outbox`), blocking or not. Reading and writing
+may overlap.
 """
 
 import socket
@@ -29,7 +30,8 @@ Pending: TypeAlias = "deque[bytes | memoryview | pa.Buffer]"
 
 
 class Channel:
-    """A connected socket, unencrypted. ``written`` counts the bytes taken from the pending data."""
+    """A connected socket, unencrypted. ``binding``: the hashes of the TLS certificates in use, here none.
+    ``written``: the number of bytes that were passed to :meth:`write` and have been written."""
 
     #: Hashes of the TLS certificates of the accepting and of the connecting side, as this side sees them; the
     #: handshake's proofs include this value.
@@ -41,13 +43,14 @@ class Channel:
         self._deadline: float | None = None
 
     def set_deadline(self, deadline: float | None) -> None:
-        """Have all waiting calls raise TimeoutError at ``deadline`` (of ``time.monotonic``); None: never."""
+        """Make all blocking calls raise TimeoutError at ``deadline`` (s, of ``time.monotonic``); None:
+        never."""
         self._deadline = deadline
         self.socket.settimeout(None)
 
     def _arm(self) -> None:
-        """Bound the socket's next system call by the deadline. Raises TimeoutError if the deadline is
-        over."""
+        """Give the socket's next system call the time until the deadline. Raises TimeoutError if the deadline
+        has passed."""
         if self._deadline is not None:
             remaining = self._deadline - time.monotonic()
             if remaining <= 0:
@@ -55,11 +58,12 @@ class Channel:
             self.socket.settimeout(remaining)
 
     def open(self) -> None:
-        """Do the channel's own handshake before the first byte, if the channel has one; may wait."""
+        """Do the handshake of the encryption, before the first byte is sent; may block. Does nothing for a
+        plain socket."""
 
     def receive(self, view: memoryview, whole: bool) -> int:
         """Wait for bytes and put them into ``view``; returns their number, 0 at the end of the connection.
-        ``whole``: fill the view, if one system call can."""
+        ``whole``: fill ``view`` entirely if one system call can do so."""
         if self._deadline is not None:
             self._arm()
             whole = False
@@ -67,13 +71,14 @@ class Channel:
 
     @property
     def buffered(self) -> bool:
-        """Whether there may be received bytes that have left the socket."""
+        """True if received bytes may be in this object's memory, so that polling the socket doesn't show
+        them."""
         return False
 
     def write(self, pending: Pending, *, wait: bool) -> bool:
-        """Write the pending data, and remove the written part from ``pending``. Returns True when all data is
-        written, False if, with ``wait`` False, the kernel takes no more for now. Raises OSError if the
-        connection is lost."""
+        """Write the data in ``pending``, and remove the written part from it. Returns True when all is
+        written. Returns False if, with ``wait`` False, the kernel accepts no more for now. Raises OSError if
+        the connection is lost."""
         flags = _NO_FLAGS if wait else _DO_NOT_WAIT
         send, send_many = self.socket.send, self.socket.sendmsg
         while pending:
@@ -117,20 +122,21 @@ def _consume(pending: Pending, count: int) -> None:
 
 
 class EndedInTls(ConnectionError):
-    """The error if the other side closes the connection during TLS's handshake."""
+    """The error if the peer closes the connection during TLS's handshake."""
 
 
 class TlsChannel(Channel):
     """A connected socket with TLS.
 
     An OpenSSL connection may not be read and written at the same time, and reading blocks. So OpenSSL works
-    on memory here, under a lock that is never held while a socket waits.
+    here on buffers in memory, under a lock that no thread holds while it waits for the socket.
     """
 
     def __init__(
         self, connection: socket.socket, context: ssl.SSLContext, own_hash: bytes, *, server_side: bool
     ) -> None:
-        """``own_hash``: the hash of the context's certificate."""
+        """``own_hash``: the hash of this member's certificate. ``server_side``: True if this member has
+        accepted the connection."""
         super().__init__(connection)
         self._own_hash = own_hash
         self._server_side = server_side
@@ -143,7 +149,8 @@ class TlsChannel(Channel):
         self._encrypted = memoryview(b"")
 
     def open(self) -> None:
-        """Do TLS's own handshake. Raises EndedInTls, or SSLError if the two sides don't agree."""
+        """Do TLS's handshake. Raises EndedInTls if the peer closes the connection, SSLError if no common
+        parameters are found or a certificate isn't accepted."""
         try:
             self._shake_hands()
         except ConnectionError as error:
@@ -169,7 +176,7 @@ class TlsChannel(Channel):
         self.write(deque(), wait=True)
 
     def receive(self, view: memoryview, whole: bool) -> int:
-        """See :meth:`Channel.receive`."""
+        """Receive decrypted bytes, see :meth:`Channel.receive`; ``whole`` has no effect."""
         while True:
             try:
                 with self._lock:
@@ -184,7 +191,7 @@ class TlsChannel(Channel):
 
     @property
     def buffered(self) -> bool:
-        """See :meth:`Channel.buffered`."""
+        """True if received bytes, encrypted or not, are in this object's memory."""
         return self._incoming.pending > 0 or self._tls.pending() > 0
 
     def _feed(self) -> bool:
@@ -197,7 +204,7 @@ class TlsChannel(Channel):
         return count > 0
 
     def write(self, pending: Pending, *, wait: bool) -> bool:
-        """See :meth:`Channel.write`."""
+        """Encrypt and write the data in ``pending``, see :meth:`Channel.write`."""
         flags = _NO_FLAGS if wait else _DO_NOT_WAIT
         while True:
             if not self._encrypted:
@@ -226,12 +233,12 @@ class TlsChannel(Channel):
             self._encrypted = memoryview(self._outgoing.read())
 
     def flush_needed(self) -> bool:
-        """See :meth:`Channel.flush_needed`."""
+        """Return whether OpenSSL has bytes to write, such as the answer to a message of TLS."""
         return self._outgoing.pending > 0
 
     def close(self) -> None:
-        """See :meth:`Channel.close`. A closed connection is part of reference cycles, which the garbage
-        collector may leave alone for hours: the buffers are freed now."""
+        """Release the socket and the buffers. A closed connection is part of reference cycles, which the
+        garbage collector may not free for hours, so the buffers are freed now."""
         super().close()
         self._received = bytearray()
         self._encrypted = memoryview(b"")

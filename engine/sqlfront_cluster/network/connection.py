@@ -1,4 +1,5 @@
-"""A connection with another member: the :class:`~sqlfront_cluster.network.transport.Peer` over sockets."""
+"""A connection with another member over a socket: the implementation of
+:class:`~sqlfront_cluster.network.transport.Peer`."""
 
 import logging
 import select
@@ -40,7 +41,7 @@ _MESSAGE: Final = int(FrameKind.MESSAGE)
 
 
 class ConnectionState(Enum):
-    """The states of a connection, in their order; OPEN may be left out."""
+    """The states of a connection, in the order in which it goes through them; OPEN may be skipped."""
 
     HANDSHAKE = "handshake"
     """The two sides have not agreed to use the connection."""
@@ -53,9 +54,12 @@ class ConnectionState(Enum):
 
 
 class MemberConnection:
-    """A connection, from the handshake to its end. Only the reading thread closes the socket and calls the
-    receiver (except for attending threads, see :mod:`.attending`); other threads may send and
-    :meth:`close`."""
+    """A connection over a socket with another member or the keeper, from the handshake to its end.
+
+    Only the connection's reading thread closes the socket and calls the receiver (except for attending
+    threads, see :mod:`.attending`); other threads may send and :meth:`close`. ``remote``: the peer's address,
+    for the log. ``limits``: the largest messages and bodies. ``outbox_limit``: the bytes that may wait to be
+    sent; more end the connection."""
 
     def __init__(self, channel: Channel, remote: str, *, limits: Limits, outbox_limit: int) -> None:
         #: The other side's proven name; before the proof, its address.
@@ -100,15 +104,18 @@ class MemberConnection:
     # ---- Peer
 
     def send(self, message: msgspec.Struct, body: Sequence[Part] = ()) -> None:
-        """See :meth:`~sqlfront_cluster.network.transport.Peer.send`."""
+        """Send a message to the peer without waiting, see
+        :meth:`~sqlfront_cluster.network.transport.Peer.send`."""
         self._outbox.send(encode_frame(_MESSAGE, message, body, self._limits))
 
     def corked(self) -> AbstractContextManager[None]:
-        """See :meth:`~sqlfront_cluster.network.transport.Peer.corked`."""
+        """Return a context manager that sends the messages of its block together, see
+        :meth:`~sqlfront_cluster.network.transport.Peer.corked`."""
         return self._outbox
 
     def listen(self) -> bool:
-        """See :meth:`~sqlfront_cluster.network.transport.Peer.listen`."""
+        """Handle the messages that have arrived, from within a long call of the receiver; see
+        :meth:`~sqlfront_cluster.network.transport.Peer.listen`."""
         if not self._reading._is_owned():  # type: ignore[attr-defined]
             return True
         self._outbox.push()  # even while corked: the other side waits for signs of life, too
@@ -120,7 +127,8 @@ class MemberConnection:
         return self._ended is None
 
     def close(self, reason: str) -> None:
-        """See :meth:`~sqlfront_cluster.network.transport.Peer.close`."""
+        """End the connection, and send the ``reason`` to the peer if possible; see
+        :meth:`~sqlfront_cluster.network.transport.Peer.close`."""
         with self._closing:
             if self._reason is not None:
                 return
@@ -131,8 +139,8 @@ class MemberConnection:
             self._shutdown()
 
     def _break(self, reason: str) -> None:
-        """Record that writing has failed for ``reason``, and end the connection. Arrived data is still read:
-        it may contain the other side's reason."""
+        """Record that writing has failed for ``reason``, and end the connection. Data that has arrived is
+        still read: it may contain the peer's reason for the end."""
         self._broken = reason
         self._shutdown()
 
@@ -144,45 +152,47 @@ class MemberConnection:
 
     @property
     def closed(self) -> bool:
-        """Whether the end of the connection has begun."""
+        """True once the end of the connection has begun."""
         return self._state is ConnectionState.ENDING or self._state is ConnectionState.RELEASED
 
     @property
     def in_use(self) -> bool:
-        """Whether both sides have agreed to use this connection, and its end has not begun."""
+        """True if both members have agreed to use this connection, and its end has not begun."""
         return self._state is ConnectionState.OPEN
 
     def statistics(self) -> PeerStatistics:
-        """Return the traffic over this connection so far, and the bytes that wait to be sent."""
+        """Return the numbers and sizes of the messages over this connection so far, and the bytes that wait
+        to be sent."""
         sent, received = self.traffic
         return PeerStatistics(self.name, sent.snapshot(), received.snapshot(), self._outbox.queued)
 
     @property
     def traffic(self) -> tuple[TrafficCounter, TrafficCounter]:
-        """The counters of sent and received messages."""
+        """The counters of the messages that were sent, and of those that were received."""
         return self._outbox.traffic, self._received
 
     # ---- the handshake's conversation
 
     def tell(self, message: Control) -> None:
-        """See :meth:`~sqlfront_cluster.network.handshake.Conversation.tell`."""
+        """During the handshake: send a message, and wait until the network has accepted it."""
         self.channel.write(deque(encode_frame(_CONTROL, message).parts), wait=True)
 
     def hear(self) -> msgspec.Struct | None:
-        """See :meth:`~sqlfront_cluster.network.handshake.Conversation.hear`."""
+        """During the handshake: wait for the next message and return it; None at the end of the
+        connection."""
         frame = self._reader.read()
         return None if frame is None else frame.message
 
     def introduce(self, identity: Identity) -> None:
-        """Record the other side's proven identity."""
+        """Record the identity that the peer has proven in the handshake."""
         self.identity = identity
         self.name = identity.name
 
     # ---- in use
 
     def use(self, messages: MessageDecoder) -> None:
-        """End the handshake: from now on the connection sends messages, and accepts those that ``messages``
-        decodes."""
+        """End the handshake: from now on the connection sends the members' messages, and receives those that
+        ``messages`` can decode."""
         self._reader.decoders[_MESSAGE] = messages
         self._reader.limits = self._limits
         self.channel.set_deadline(None)
@@ -193,8 +203,8 @@ class MemberConnection:
         self.decided.set()
 
     def run(self, receiver: Receiver) -> None:
-        """Hand arriving messages to the receiver until the connection ends; then tell the receiver the
-        reason."""
+        """Pass arriving messages to the receiver until the connection ends, and then the reason of the end;
+        called by the reading thread."""
         level = logging.INFO
         self._receiver = receiver
         self._thread = get_ident()
@@ -224,8 +234,8 @@ class MemberConnection:
             logger.exception("the end of the connection with %s could not be handled", self._who)
 
     def _receive(self) -> str | None:
-        """Handle messages until the end of the connection, and return the reason of the end; return None once
-        a thread wants to attend."""
+        """Handle messages until the connection ends, and return the reason of the end. Return None as soon as
+        another thread wants to attend the connection; :meth:`_receive_at_gate` is to be called then."""
         while (end := self._handle_next()) is None:
             if self._wanted:
                 end = self._handle_buffered()
@@ -235,8 +245,8 @@ class MemberConnection:
         return end
 
     def _receive_at_gate(self, gate: Gate) -> str:
-        """Handle messages until the end of the connection, and return the reason of the end; attending
-        threads may handle messages meanwhile. Raises the error that ended the connection."""
+        """Handle messages until the connection ends, and return the reason of the end; attending threads may
+        handle messages in between. Raises the error that has ended the connection, if any."""
         while True:
             attended = self._attended
             gate.wait()
@@ -251,8 +261,8 @@ class MemberConnection:
         return self._ended
 
     def _handle_next(self) -> str | None:
-        """Wait for a message and hand it to the receiver; return None, or the reason if the connection has
-        ended."""
+        """Wait for a message and pass it to the receiver. Return None, or the reason if the connection has
+        ended. Raises the error that has ended the connection."""
         if self._ended is not None:
             if isinstance(self._ended, Exception):
                 raise self._ended
@@ -269,8 +279,8 @@ class MemberConnection:
         return None
 
     def _handle_buffered(self) -> str | None:
-        """Handle the messages received together with earlier ones, since buffered bytes wake no thread;
-        return None, or the reason if the connection has ended."""
+        """Handle all messages that were received together with earlier ones: for bytes that have left the
+        socket, no thread is woken. Return None, or the reason if the connection has ended."""
         while self._is_buffered():
             end = self._handle_next()
             if end is not None:
@@ -278,13 +288,14 @@ class MemberConnection:
         return None
 
     def _is_buffered(self) -> bool:
-        """Return whether unhandled bytes have left the socket."""
+        """Return whether received bytes that belong to no handled message have left the socket."""
         return self._reader.buffered or self.channel.buffered
 
     # ---- attending, see sqlfront_cluster.network.attending
 
     def begin(self) -> bool:
-        """See :meth:`~sqlfront_cluster.network.attending.AttendedConnection.begin`."""
+        """Suspend the reading thread, so that the calling thread may attend the connection, and return True.
+        Return False if it can't be attended now; it may be possible at the next call."""
         if get_ident() == self._thread or not self._reading.acquire(False):
             self._wanted = Gate.possible
             return False
@@ -297,11 +308,12 @@ class MemberConnection:
 
     @property
     def descriptor(self) -> int:
-        """See :meth:`~sqlfront_cluster.network.attending.AttendedConnection.descriptor`."""
+        """The socket's file descriptor, for the attending thread to poll."""
         return self.channel.socket.fileno()
 
     def handle(self) -> bool:
-        """See :meth:`~sqlfront_cluster.network.attending.AttendedConnection.handle`."""
+        """Wait for a message, and handle it and all further messages that have arrived, on the attending
+        thread. Returns False if the connection has ended, else True."""
         try:
             self._ended = self._handle_next() or self._handle_buffered() or self._ended
         except Exception as error:  # noqa: BLE001 - raised again by the reading thread
@@ -312,7 +324,7 @@ class MemberConnection:
         return self._ended is None
 
     def end(self) -> None:
-        """See :meth:`~sqlfront_cluster.network.attending.AttendedConnection.end`."""
+        """Let the reading thread go on. Does nothing unless the calling thread attends the connection."""
         if get_ident() != self._thread and self._reading._is_owned():  # type: ignore[attr-defined]
             if self._gate is not None:
                 self._gate.open() if self._ended is None else self._gate.wake()

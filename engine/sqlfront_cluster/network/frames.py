@@ -43,11 +43,11 @@ Receive: TypeAlias = Callable[[memoryview, bool], int]
 
 
 class OtherProtocol(InvalidMessage):
-    """The error for another version of the protocol."""
+    """The error for a frame in another version of the protocol."""
 
 
 class OtherEncryption(InvalidMessage):
-    """The error for TLS from the other side where none was expected."""
+    """The error for TLS from the peer where plain frames were expected."""
 
 
 #: The first bytes of TLS's alerts and handshakes (RFC 8446, 5.1).
@@ -55,7 +55,7 @@ _TLS_RECORDS: Final = (b"\x15\x03", b"\x16\x03")
 
 
 class FrameKind(IntEnum):
-    """The addressee of a frame's message."""
+    """The addressee of a frame's message: the peer's transport, or the member behind it."""
 
     CONTROL = 0  #: the transports themselves
     MESSAGE = 1  #: the members
@@ -75,7 +75,8 @@ UNAUTHENTICATED: Final = Limits(message=4096, body=0)
 
 
 class IncomingFrame(NamedTuple):
-    """A received frame; ``kind`` is one of :class:`FrameKind`, ``size`` in bytes, including the header."""
+    """A received frame. ``kind``: a :class:`FrameKind` as a number. ``body``: None for an empty body.
+    ``size``: bytes, including the header."""
 
     kind: int
     message: msgspec.Struct
@@ -84,8 +85,9 @@ class IncomingFrame(NamedTuple):
 
 
 class OutgoingFrame(NamedTuple):
-    """A frame to be sent, as non-empty pieces whose ``len`` is their size in bytes. ``name`` is the name of
-    the message's type, for the statistics; empty for control messages."""
+    """A frame to be sent. ``name``: the name of the message's type, for the statistics; empty for control
+    messages. ``parts``: the non-empty pieces of the frame, for each of which ``len`` is the size in bytes.
+    ``size``: bytes of all parts."""
 
     name: str
     parts: list[bytes | memoryview | pa.Buffer]
@@ -93,7 +95,7 @@ class OutgoingFrame(NamedTuple):
 
 
 class MessageDecoder:
-    """A decoder of messages of a closed set of tagged Struct types.
+    """A decoder of messages that belong to one of the given Struct types, each with a tag.
 
     >>> class Ping(msgspec.Struct, tag=True):
     ...     number: int
@@ -118,7 +120,8 @@ class MessageDecoder:
 
 
 class _Encoder:
-    """An encoder of messages that caches the last message, which often goes to several peers."""
+    """An encoder of messages that caches the encoding of the last message, since a message often goes to
+    several peers."""
 
     __slots__ = ("_encode", "_latest")
 
@@ -141,10 +144,11 @@ _encode = _Encoder().encode
 def encode_frame(
     kind: int, message: msgspec.Struct, body: Sequence[Part] = (), limits: Limits | None = None
 ) -> OutgoingFrame:
-    """Make the frame of a (frozen) message, with ``kind`` one of :class:`FrameKind`; the body's parts are
-    referred to, not copied. The same message to several peers is encoded once.
+    """Return the frame for a message, which must be frozen, and its body. ``kind``: a :class:`FrameKind`. The
+    frame refers to the body's parts without copying them. The same message object for several peers is
+    encoded once.
 
-    Raises OperationalError if message or body is above ``limits`` (None = no limits).
+    Raises OperationalError if the message or the body is larger than ``limits`` allow (None = no limits).
     """
     encoded = _encode(message)
     name = type(message).__name__
@@ -167,9 +171,12 @@ _PLAIN: Final = frozenset({bytes, pa.Buffer})
 
 
 class FrameReader:
-    """A reader that cuts the received bytes into frames.
+    """A reader of frames from a stream of bytes.
 
-    ``limits`` and the decoders may be changed between two reads; a kind without a decoder is refused.
+    ``receive``: fills a buffer with received bytes, see
+    :meth:`~sqlfront_cluster.network.channels.Channel.receive`. ``limits``: the largest accepted message and
+    body. ``decoders``: the decoder of each :class:`FrameKind`; a frame of a kind without a decoder is
+    refused. ``limits`` and ``decoders`` may be changed between two reads.
     """
 
     __slots__ = ("_buffer", "_end", "_receive", "_start", "_view", "decoders", "limits")
@@ -185,13 +192,13 @@ class FrameReader:
 
     @property
     def buffered(self) -> bool:
-        """Whether a part of the next frame has been received."""
+        """True if bytes of the next frame have been received already."""
         return self._end > self._start
 
     def read(self) -> IncomingFrame | None:
         """Wait for the next frame and return it; None at the end of the connection. Raises InvalidMessage for
         bytes that are no acceptable frame, and if the connection ends within a frame; also raises the errors
-        of the receiving function. After an error no more can be read."""
+        of ``receive``. After an error, nothing more can be read."""
         if self._end - self._start < _HEADER_SIZE and not self._fill(_HEADER_SIZE, end_allowed=True):
             return None
         start = self._start + _HEADER_SIZE
@@ -216,8 +223,9 @@ class FrameReader:
         return IncomingFrame(kind, message, body, _HEADER_SIZE + length + body_length)
 
     def _fill(self, needed: int, *, end_allowed: bool = False) -> bool:
-        """Receive until the buffer has ``needed`` unused bytes, and return True. If the connection ends
-        before the first byte, returns False with ``end_allowed``; any other end raises InvalidMessage."""
+        """Receive until at least ``needed`` unread bytes are in the buffer, and return True. If the
+        connection ends while the buffer is empty and ``end_allowed`` is true, return False; any other end
+        raises InvalidMessage."""
         have = self._end - self._start
         if have == 0:
             self._start = self._end = 0
@@ -235,7 +243,7 @@ class FrameReader:
         return True
 
     def _take(self, length: int) -> bytes | bytearray:
-        """Return the next ``length`` bytes as a separate object, of which messages may keep views."""
+        """Return the next ``length`` bytes as a new object, to which messages may refer."""
         if length > BUFFER_SIZE:
             data = bytearray(length)
             self._take_into(memoryview(data))

@@ -1,18 +1,18 @@
-"""The handshake: both sides prove their knowledge of the cluster's secret and tell their identities.
+"""The handshake: both members prove that they know the cluster's secret, and state their identities.
 
-The steps, with I the connecting side (initiator) and A the accepting side::
+The steps, with I the connecting member (initiator) and A the accepting member::
 
     I -> A   Hello      a fresh random number
     I <- A   Challenge  another one
     I -> A   Proof      I's identity and a code over everything so far
     I <- A   Proof      A's identity and a code over everything so far
 
-The codes are HMAC-SHA256 under the secret over the protocol's version, the speaking side (so that no code can
-be sent back to its maker), both numbers (so that no code serves twice), the hashes of both TLS certificates
-in use (against a man in the middle with any certificates), and the identities. The accepting side, which
-anyone can reach, proves itself only to a proven initiator. Before, it says nothing but a refusal without a
-reason; differences (version, cluster) are then seen by both sides for themselves. Without TLS an established
-connection is unprotected from an attacker who can alter traffic.
+The codes are HMAC-SHA256 under the secret over: the protocol's version, the role of the prover (so that no
+code can be sent back to its maker), both numbers (so that no code serves twice), the hashes of both TLS
+certificates in use (against a man in the middle with any certificates), and the identities. The accepting
+member, which anyone can reach, proves itself only after the initiator has. Until then it sends nothing but a
+refusal without a reason; differences of version or cluster are found by each member itself, later. Without
+TLS, nothing protects an established connection from an attacker who can alter traffic.
 
 The steps are generators independent of sockets: a generator yields a message to send, or None to be resumed
 with the next received message.
@@ -37,8 +37,9 @@ _Name: TypeAlias = Annotated[str, msgspec.Meta(min_length=1, max_length=255)]
 
 
 class Identity(msgspec.Struct, frozen=True):
-    """A member's claims: the names of the member and of its cluster, the product's version, and a random
-    number that distinguishes the member from earlier members of the same name."""
+    """The identity that a member states in the handshake: its name, the name of its cluster, the version of
+    sqlfront, and a random number (``incarnation``) that distinguishes the member from earlier members of the
+    same name."""
 
     name: _Name
     cluster: _Name
@@ -47,13 +48,13 @@ class Identity(msgspec.Struct, frozen=True):
 
 
 class Hello(msgspec.Struct, frozen=True, tag=True):
-    """The connecting side's random number, which is also the connection's id."""
+    """The connecting member's random number, which is also the connection's id."""
 
     nonce: _Nonce
 
 
 class Challenge(msgspec.Struct, frozen=True, tag=True):
-    """The accepting side's random number."""
+    """The accepting member's random number."""
 
     nonce: _Nonce
 
@@ -66,22 +67,24 @@ class Proof(msgspec.Struct, frozen=True, tag=True):
 
 
 class Refused(msgspec.Struct, frozen=True, tag=True):
-    """A refusal: the other side's proof is wrong; or, from a side without proof yet, its encryption."""
+    """A refusal of the receiver. As the answer to its :class:`Proof`: the proof is wrong. Before any proof:
+    its encryption, or its version of the protocol, isn't the sender's."""
 
 
 class ConnectionVerdict(msgspec.Struct, frozen=True, tag=True):
-    """The decision on the connection (see :mod:`sqlfront_cluster.network.settlement`): ``instead`` is the id
-    of another connection in use or in the making; None: use the connection itself."""
+    """The decision of one member whether to use this connection, see
+    :mod:`sqlfront_cluster.network.settlement`. None: use it. ``instead``: the id of another connection
+    between the two members, which is used or being made."""
 
     instead: _Nonce | None
 
 
 class Settled(msgspec.Struct, frozen=True, tag=True):
-    """The agreement: this connection is used from now on."""
+    """The agreement: the sender uses this connection from now on."""
 
 
 class Goodbye(msgspec.Struct, frozen=True, tag=True):
-    """The reason for closing the connection; the only control message after ``Settled``."""
+    """The reason why the sender closes the connection; the only control message after ``Settled``."""
 
     reason: str
 
@@ -96,16 +99,19 @@ Steps: TypeAlias = Generator[Control | None, msgspec.Struct | None, _Result]
 
 
 class HandshakeFailed(OperationalError):
-    """The failure of a handshake; its text has the reason, for the log of this side."""
+    """The failure of a handshake; the text has the reason, for the log of the member that raises the
+    error."""
 
 
 class UnrelatedPeer(HandshakeFailed):
-    """The failure of a handshake between sides that don't belong together, now or later."""
+    """The failure of a handshake with a peer that can never belong to this member's cluster, also not at a
+    later try."""
 
 
 @dataclass(frozen=True, slots=True)
 class MemberCredentials:
-    """A member's credentials: the secret, and its identity."""
+    """The credentials with which a member takes part in handshakes: its identity, and the cluster's
+    secret."""
 
     identity: Identity
     secret: bytes
@@ -114,8 +120,8 @@ class MemberCredentials:
         return f"Credentials({self.identity!r})"
 
     def code(self, side: str, *told: object) -> bytes:
-        """Return the code by which ``side`` ("initiator" or "acceptor") proves its knowledge of the secret:
-        the HMAC-SHA256 over the protocol's version, the side and the values ``told`` in the handshake so
+        """Return the code by which the ``side`` ("initiator" or "acceptor") proves that it knows the secret:
+        the HMAC-SHA256 over the protocol's version, the side, and ``told``, the values of the handshake so
         far."""
         text = msgspec.msgpack.encode(("sqlfront", PROTOCOL_VERSION, side, told))
         return hmac.digest(self.secret, text, "sha256")
@@ -127,9 +133,9 @@ def new_nonce() -> bytes:
 
 
 def initiate(mine: MemberCredentials, nonce: bytes, binding: bytes) -> Steps[Identity]:
-    """The steps of the connecting side, which return the other side's identity. ``mine``: this side's
-    credentials; ``nonce`` becomes the connection's id; ``binding``: the hashes of the TLS certificates in
-    use. The steps raise HandshakeFailed."""
+    """Return the steps of a handshake for the member that connects; their result is the peer's identity.
+    ``mine``: this member's credentials. ``nonce``: a random number, which becomes the connection's id.
+    ``binding``: the hashes of the TLS certificates in use. The steps raise HandshakeFailed."""
     yield Hello(nonce)
     answer = yield None
     if isinstance(answer, Refused):
@@ -151,10 +157,10 @@ def initiate(mine: MemberCredentials, nonce: bytes, binding: bytes) -> Steps[Ide
 def accept(
     mine: MemberCredentials, binding: bytes, proven: Callable[[bytes, Identity], None]
 ) -> Steps[tuple[bytes, Identity]]:
-    """The steps of the accepting side, which return the connection's id and the other side's identity.
-    ``mine``: this side's credentials; ``binding``: the hashes of the TLS certificates in use. ``proven`` is
-    called with id and identity before the other side can know of its acceptance. The steps raise
-    HandshakeFailed."""
+    """Return the steps of a handshake for the member that accepts a connection; their result is the
+    connection's id and the peer's identity. ``mine``: this member's credentials. ``binding``: the hashes of
+    the TLS certificates in use. ``proven``: called with the id and the identity before the peer can know that
+    it is accepted. The steps raise HandshakeFailed."""
     hello = expect(Hello, (yield None))
     nonce = new_nonce()
     yield Challenge(nonce)
@@ -173,8 +179,9 @@ def accept(
 
 
 def check_identity(mine: Identity, theirs: Identity) -> None:
-    """Raise HandshakeFailed if the other side knows the secret but doesn't fit: it is this member itself, has
-    this member's name, or is of another cluster or release. Both sides come to the same result."""
+    """Raise HandshakeFailed if ``theirs``, the identity of a peer that knows the secret, doesn't fit: the
+    peer is this member itself, or has this member's name, or has another cluster or another release of
+    sqlfront. Both members come to the same result."""
     if theirs.incarnation == mine.incarnation:
         raise HandshakeFailed("the other side is this member itself")
     if theirs.cluster != mine.cluster:
@@ -198,8 +205,8 @@ _Expected = TypeVar("_Expected", bound=msgspec.Struct)
 
 
 def expect(expected: type[_Expected], message: msgspec.Struct | None) -> _Expected:
-    """Return ``message`` if it has the type ``expected``. Otherwise raises HandshakeFailed: with the other
-    side's reason for a Goodbye; ``message`` None means the end of the connection."""
+    """Return ``message`` if it has the type ``expected``. Otherwise raise HandshakeFailed, for a Goodbye with
+    the peer's reason. ``message`` None means that the connection has ended."""
     if isinstance(message, expected):
         return message
     if message is None:
@@ -210,18 +217,18 @@ def expect(expected: type[_Expected], message: msgspec.Struct | None) -> _Expect
 
 
 class Conversation(Protocol):
-    """The parts of a connection needed by :func:`perform`."""
+    """The methods of a connection that :func:`perform` needs."""
 
     def tell(self, message: Control) -> None:
-        """Send the message, and wait until the network has taken it."""
+        """Send a control message, and wait until the network has accepted it."""
 
     def hear(self) -> msgspec.Struct | None:
         """Wait for the next message and return it; None at the end of the connection."""
 
 
 def perform(steps: Steps[_Result], connection: Conversation) -> _Result:
-    """Run the steps of a handshake over a connection: send the messages that the steps yield, and receive
-    those that they wait for. Returns the result of the steps; their errors are raised."""
+    """Run the steps of a handshake over a connection: send each message that the steps yield, and receive a
+    message when they yield None. Returns the result of the steps, and raises their errors."""
     heard: msgspec.Struct | None = None
     while True:
         try:

@@ -1,8 +1,8 @@
-"""A connection for a process outside of the cluster, which waits for messages on the process's own thread.
+"""A connection to a member for a process outside of the cluster, which reads messages on its own thread.
 
 Members have network threads that call them. A process that only sends requests to a member needs no network
-threads: for instance a task of another cluster that brings rows. The process proves its knowledge of the
-secret as members do, under a unique name.
+threads: for instance a Spark task that sends rows. The process proves in the handshake that it knows the
+secret, as members do, under a unique name.
 """
 
 import ssl
@@ -49,10 +49,12 @@ _INCARNATION: Final = 16
 
 
 class Line:
-    """A connection with the member at ``address``, made by the constructor. To be used by one thread.
+    """A connection to the member at ``address`` for a process outside of the cluster; the constructor
+    connects. Not safe for several threads.
 
-    ``name``: this side's name for the member. ``types``: the types of messages that may arrive. ``timeout``:
-    the longest wait in seconds for the network to send or receive. Raises OperationalError for every failure.
+    ``name``: the name under which the member knows this process. ``types``: the types of messages that may
+    arrive. ``timeout``: seconds that a send or a receive may wait for the network. Raises OperationalError
+    for every failure.
     """
 
     def __init__(
@@ -83,7 +85,7 @@ class Line:
         self._reader.limits = settings.limits
 
     def _introduced(self, settings: NetworkSettings, name: str) -> str:
-        """Do the handshake; returns the member's name."""
+        """Do the handshake, and return the member's name. ``name``: the name of this process."""
         nonce = new_nonce()
         mine = Identity(name, settings.cluster, settings.product, nonce[:_INCARNATION])
         try:
@@ -103,19 +105,20 @@ class Line:
     # ---- the handshake's conversation
 
     def tell(self, message: Control) -> None:
-        """See :meth:`~sqlfront_cluster.network.handshake.Conversation.tell`."""
+        """During the handshake: send a control message, and wait until the network has accepted it."""
         self._channel.write(deque(encode_frame(int(FrameKind.CONTROL), message).parts), wait=True)
 
     def hear(self) -> msgspec.Struct | None:
-        """See :meth:`~sqlfront_cluster.network.handshake.Conversation.hear`."""
+        """During the handshake: wait for the next message and return it; None at the end of the
+        connection."""
         frame = self._reader.read()
         return None if frame is None else frame.message
 
     # ---- in use
 
     def send(self, message: msgspec.Struct, body: Sequence[Part] = ()) -> None:
-        """Send a message with its body, and wait until the network has taken both. Raises OperationalError if
-        the message is too large or the connection breaks."""
+        """Send a message with its body, and wait until the network has accepted both. Raises OperationalError
+        if the message is too large, the connection breaks or the timeout is over."""
         frame = encode_frame(int(FrameKind.MESSAGE), message, body, self._limits)
         self._arm(self._timeout)
         try:
@@ -124,9 +127,9 @@ class Line:
             raise self._broken(error) from error
 
     def receive(self) -> IncomingFrame:
-        """Wait for the next message and return its frame, whose ``body`` is 64-byte aligned and not shared.
-        Raises OperationalError if the connection breaks, the member closes it, or no message comes in
-        time."""
+        """Wait for the next message and return its frame; the memory of ``body`` is aligned to 64 bytes and
+        belongs to the frame alone. Raises OperationalError if the connection breaks, the member closes it, or
+        no message comes within the timeout."""
         self._arm(self._timeout)
         try:
             frame = self._reader.read()
@@ -148,7 +151,7 @@ class Line:
         )
 
     def close(self) -> None:
-        """End the connection; closing twice is no error."""
+        """Close the connection; a second call is no error."""
         self._channel.shutdown()
         self._channel.socket.close()
 
@@ -165,8 +168,9 @@ def _channel(settings: NetworkSettings, target: Address) -> Channel:
 
 
 def _steps(mine: MemberCredentials, nonce: bytes, channel: Channel) -> Steps[str]:
-    """The handshake, and the agreement to use the only connection between the two sides; returns the member's
-    name."""
+    """Return the steps of the handshake and of the agreement to use this connection, the only one between the
+    process and the member; their result is the member's name. ``nonce``: becomes the connection's id. Raises
+    HandshakeFailed."""
     other = yield from initiate(mine, nonce, channel.binding)
     if mine.identity.name < other.name:
         yield ConnectionVerdict(None)

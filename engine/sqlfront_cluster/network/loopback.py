@@ -2,9 +2,9 @@
 
 Sending only puts the message into a queue. One thread of the network takes messages from the queue and calls
 the receivers, in the order of sending. So a receiver is never called from within a ``send``, whatever locks
-the sender holds: exactly as over sockets. One thread serves all members, because receivers don't block and
-share an interpreter anyway, and because a message with an immediate answer then costs no second change of
-threads. The thread begins with the first connection and ends with the last transport.
+the sender holds, as with sockets. One thread serves all members, because receivers don't block and share an
+interpreter anyway, and because a message with an immediate answer then costs no second change of threads. The
+thread begins with the first connection and ends with the last transport.
 """
 
 import logging
@@ -71,8 +71,9 @@ class LoopbackNetwork:
                 self._thread.start()
 
     def leave(self, transport: "LoopbackTransport") -> None:
-        """Remove the member of ``transport``, and wait until all earlier messages have been delivered; on the
-        delivering thread return at once. The delivering thread ends with the last member."""
+        """Remove the member of ``transport`` from the network, and wait until all messages sent before have
+        been delivered (on the delivering thread, return at once). The delivering thread ends with the last
+        member."""
         done = Event()
         with self._lock:
             self._transports.pop(transport.name, None)
@@ -99,7 +100,8 @@ def _deliver(events: "SimpleQueue[Callable[[], None] | None]") -> None:
 
 
 class LoopbackPeer:
-    """One direction of a connection: the peer ``name`` as seen by ``origin``."""
+    """One end of a connection within a process: the member of the transport ``origin`` uses it to send to the
+    member ``name``."""
 
     __slots__ = ("_network", "_open", "_other", "_received", "_sent", "name", "origin")
 
@@ -120,23 +122,26 @@ class LoopbackPeer:
         self._other, other._other = other, self
 
     def send(self, message: msgspec.Struct, body: Sequence[Part] = ()) -> None:
-        """See :meth:`~sqlfront_cluster.network.transport.Peer.send`."""
+        """Queue the message for the peer, see :meth:`~sqlfront_cluster.network.transport.Peer.send`."""
         self._network.deliver(lambda: self._hand_over(message, body))
 
     def corked(self) -> AbstractContextManager[None]:
-        """See :meth:`~sqlfront_cluster.network.transport.Peer.corked`; corking has no advantage here."""
+        """Return a context manager that does nothing: sending the messages of a block together has no
+        advantage here. See :meth:`~sqlfront_cluster.network.transport.Peer.corked`."""
         return _NOT_CORKED
 
     def listen(self) -> bool:
-        """See :meth:`~sqlfront_cluster.network.transport.Peer.listen`: messages come one after the other."""
+        """Return whether the connection is open; no message can be handled in between, since one thread
+        delivers all."""
         return self._open
 
     def close(self, reason: str) -> None:
-        """See :meth:`~sqlfront_cluster.network.transport.Peer.close`."""
+        """Queue the end of the connection, for the given reason; see
+        :meth:`~sqlfront_cluster.network.transport.Peer.close`."""
         self._network.deliver(lambda: self.end(reason))
 
     def statistics(self) -> PeerStatistics:
-        """Return the messages delivered over this connection so far; their bytes count as 0."""
+        """Return the numbers of messages delivered over this connection so far; their bytes count as 0."""
         return PeerStatistics(self.name, self._sent.snapshot(), self._received.snapshot(), 0)
 
     def _hand_over(self, message: msgspec.Struct, body: Sequence[Part]) -> None:
@@ -155,8 +160,8 @@ class LoopbackPeer:
             self.end(f"handling a message failed: {error}")
 
     def end(self, reason: str) -> None:
-        """On the delivering thread: end the connection, and tell both sides the ``reason``. A second call
-        does nothing."""
+        """On the delivering thread: end the connection, and report the ``reason`` to the receivers of both
+        members. A second call does nothing."""
         for peer in (self, self._other):
             if peer._open:
                 peer._open = False
@@ -164,7 +169,7 @@ class LoopbackPeer:
 
 
 class _TransportState(Enum):
-    """The states of a transport, in their order; STARTED may be left out."""
+    """The states of a transport, in the order in which it goes through them; STARTED may be skipped."""
 
     NEW = "new"
     """The transport has no receiver, and nobody can connect with it."""
@@ -175,7 +180,7 @@ class _TransportState(Enum):
 
 
 class LoopbackTransport:
-    """A :class:`~sqlfront_cluster.network.transport.Transport` within a process; made by
+    """A :class:`~sqlfront_cluster.network.transport.Transport` between members of one process; made by
     :meth:`LoopbackNetwork.transport`."""
 
     by_reference: Final = True
@@ -190,13 +195,15 @@ class LoopbackTransport:
         self._past = TrafficCounter(), TrafficCounter()
 
     def start(self, receiver: Receiver) -> None:
-        """See :meth:`~sqlfront_cluster.network.transport.Transport.start`."""
+        """Begin to deliver messages to ``receiver``, see
+        :meth:`~sqlfront_cluster.network.transport.Transport.start`."""
         self.receiver = receiver
         if self._state is _TransportState.NEW:
             self._state = _TransportState.STARTED
 
     def connect(self, address: str) -> None:
-        """See :meth:`~sqlfront_cluster.network.transport.Transport.connect`."""
+        """Connect to the member named ``address``, see
+        :meth:`~sqlfront_cluster.network.transport.Transport.connect`."""
         if self._state is not _TransportState.CLOSED:
             self._network.begin()
             self._network.deliver(lambda: self._connect(address))
@@ -204,12 +211,13 @@ class LoopbackTransport:
     def attend(
         self, peers: Sequence[Peer], done: Callable[[], bool], send: Callable[[], None] = lambda: None
     ) -> bool:
-        """See :meth:`~sqlfront_cluster.network.transport.Transport.attend`: only one thread delivers."""
+        """Call ``send`` and return False: the calling thread can't read the answer, since only the delivering
+        thread delivers. See :meth:`~sqlfront_cluster.network.transport.Transport.attend`."""
         send()
         return False
 
     def statistics(self) -> NetworkStatistics:
-        """See :meth:`~sqlfront_cluster.network.transport.Transport.statistics`."""
+        """Return the numbers of messages, per connected member and in total; their bytes count as 0."""
         sent, received = TrafficCounter(), TrafficCounter()
         sent.add(self._past[0])
         received.add(self._past[1])
@@ -222,14 +230,16 @@ class LoopbackTransport:
         )
 
     def close(self) -> None:
-        """See :meth:`~sqlfront_cluster.network.transport.Transport.close`."""
+        """End all connections and leave the network; see
+        :meth:`~sqlfront_cluster.network.transport.Transport.close`."""
         if self._state is not _TransportState.CLOSED:
             self._state = _TransportState.CLOSED
             self._network.deliver(self._leave)
             self._network.leave(self)
 
     def lost(self, peer: LoopbackPeer, reason: str) -> None:
-        """On the delivering thread: forget an ended connection, keep its counts, and tell the receiver."""
+        """On the delivering thread: remove an ended connection, add its counts to those of past connections,
+        and report the end to the receiver."""
         del self._peers[peer.name]
         self._past[0].add(peer._sent)
         self._past[1].add(peer._received)

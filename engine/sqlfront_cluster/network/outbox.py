@@ -1,5 +1,5 @@
-"""The sending half of a connection: senders wait neither for a lock nor for the network, and order is
-kept."""
+"""The sending half of a connection: senders wait neither for a lock nor for the network, and frames are sent
+in order."""
 
 from collections import deque
 from collections.abc import Callable
@@ -14,18 +14,19 @@ from sqlfront_cluster.network.transport import TrafficCounter
 
 
 class Outbox(AbstractContextManager[None]):
-    """A queue of frames on their way into a channel; as a context manager it collects frames until the end of
-    the outermost block.
+    """A queue of frames that are to be written to a channel. As a context manager it collects frames until
+    the end of the outermost block.
 
     A frame passes three queues: ``_arrived`` (any thread appends), ``_admitted`` (counted, under
-    ``_admission``), ``_pending`` (being written, by the thread that has ``_turn``). Both locks are only
-    tried, never waited for: after releasing a lock, its holder checks whether other threads have brought more
-    frames. So a send from within a send, by a finalizer at any point, is safe, and frames of several threads
-    leave in one system call.
+    ``_admission``) and ``_pending`` (being written, by the thread that holds ``_turn``). A thread never waits
+    for these two locks: it tries to acquire them, and after releasing one, the holder checks whether other
+    threads have added frames. So a send from within a send, by a finalizer at any point, is safe, and frames
+    of several threads leave in one system call.
 
-    Data refused by the kernel is written by a separate thread, started when first needed, which keeps the
-    turn until all data is written. When more than ``limit`` bytes wait, ``give_up`` is called with the
-    reason; a single larger frame may pass alone. ``broken`` is called if writing fails.
+    Data that the kernel doesn't accept at once is written by a separate thread, started when first needed,
+    which holds ``_turn`` until all data is written. ``give_up``: called with the reason when more than
+    ``limit`` bytes wait; a single larger frame is accepted when nothing waits. ``broken``: called with the
+    reason if writing fails.
     """
 
     def __init__(
@@ -50,16 +51,17 @@ class Outbox(AbstractContextManager[None]):
 
     @property
     def queued(self) -> int:
-        """Bytes not taken by the kernel yet; approximate while frames are being sent."""
+        """The bytes that the kernel has not accepted yet; approximate while frames are being sent."""
         return max(0, self._admitted_bytes - self._channel.written)
 
     def start(self) -> None:
-        """Take over the channel: from now on only this outbox writes. To be called before the first frame."""
+        """Begin to write to the channel, which only this outbox does from now on. To be called before the
+        first frame."""
         self._admitted_bytes = self._channel.written
 
     def send(self, frame: OutgoingFrame) -> None:
-        """Send the frame after all earlier frames, without waiting; inside of a ``with`` block the frame is
-        kept until the block's end. Frames are dropped once the connection has ended."""
+        """Send the frame after all earlier frames, without waiting; inside of a ``with`` block it is sent at
+        the block's end. Frames are dropped once the connection has ended."""
         self._arrived.append(frame)
         if not self._corks:
             self.push()
@@ -75,8 +77,9 @@ class Outbox(AbstractContextManager[None]):
             self.push()
 
     def push(self) -> None:
-        """Write the waiting frames, also corked ones, as far as possible without waiting; the writer thread
-        writes the rest. After an interrupt the written part is unknown, so the connection ends."""
+        """Write the waiting frames, also those collected in a ``with`` block, as far as possible without
+        waiting; the writer thread writes the rest. If an interrupt comes in between, the connection ends,
+        since nobody knows how much was written."""
         try:
             self._push()
         except BaseException:
@@ -102,13 +105,14 @@ class Outbox(AbstractContextManager[None]):
                 return
 
     def send_last(self, frame: OutgoingFrame) -> None:
-        """Send the frame after all earlier frames, including corked ones, at once if possible."""
+        """Send the frame after all earlier frames, also those collected in a ``with`` block, at once if
+        possible."""
         self._arrived.append(frame)
         self.push()
 
     def flush(self) -> None:
-        """Write the channel's own data (messages of TLS) without waiting, unless another thread is writing
-        and takes the data along."""
+        """Write the bytes that the channel itself has to send (messages of TLS), without waiting. If another
+        thread is writing, that thread writes them."""
         if self._turn.acquire(False):
             if self._write(wait=False):
                 self._turn.release()
@@ -117,8 +121,8 @@ class Outbox(AbstractContextManager[None]):
                 self._hand_over()
 
     def stop(self) -> None:
-        """Drop the waiting frames and write no more. To be called after the channel's shutdown, so that the
-        writing thread ends; waits for its end."""
+        """Drop the waiting frames and write no more; wait for the end of the writer thread. To be called
+        after the channel's shutdown, which makes that thread end."""
         self._stopped = True
         self._turn.acquire()  # held for good
         writer = self._writer
@@ -149,8 +153,8 @@ class Outbox(AbstractContextManager[None]):
             self._admitted.append(frame)
 
     def _write(self, *, wait: bool) -> bool:
-        """With the turn: write all admitted frames and return True; return False if, with ``wait`` False, the
-        kernel takes no more for now. If writing fails, all frames are dropped and the result is True."""
+        """With ``_turn`` held: write all admitted frames and return True. Return False if, with ``wait``
+        False, the kernel accepts no more for now. If writing fails, drop all frames and return True."""
         admitted, pending = self._admitted, self._pending
         try:
             while True:
@@ -168,7 +172,8 @@ class Outbox(AbstractContextManager[None]):
         return True
 
     def _hand_over(self) -> None:
-        """Pass this thread's turn to the writer thread."""
+        """Leave the writing to the writer thread, which now holds ``_turn``, and start that thread if there
+        is none."""
         if self._writer is None:
             self._writer = Thread(target=self._write_on, name="sqlfront-network-writer", daemon=True)
             self._writer.start()
@@ -182,4 +187,4 @@ class Outbox(AbstractContextManager[None]):
 
 
 def _nobody(reason: str) -> None:
-    """Ignore a failure: the connection has ended."""
+    """Do nothing; a callback for failures after the end of the connection."""

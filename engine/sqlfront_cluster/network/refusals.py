@@ -1,4 +1,5 @@
-"""The log of refused connections: by count, since a refused party can come back arbitrarily often."""
+"""The log of refused connections. Repeated refusals are counted and logged together, since a refused process
+may connect again and again."""
 
 import logging
 from collections.abc import Callable
@@ -13,8 +14,9 @@ _LONGEST: Final = 300
 
 
 class Refusals:
-    """A counter of refused connections of the member ``name``. The first refusal is logged at once, with its
-    reason; the refusals of the next ``period`` seconds by one line with their number and the last reason."""
+    """A counter and log of the connections that the member ``name`` has refused. The first refusal is logged
+    at once, with its reason; those of the next ``period`` seconds in one line, with their number and the last
+    reason. ``now``: returns the clock's time (s)."""
 
     def __init__(self, name: str, period: float, now: Callable[[], float]) -> None:
         #: The number of all refusals.
@@ -28,9 +30,9 @@ class Refusals:
         self._quiet_until = now()
 
     def add(self, remote: str, reason: str) -> bool:
-        """Count a refused connection from the address ``remote``. Log all refusals since the last log line,
-        unless that line is less than a period old. Return True if this refusal is not logged and no earlier
-        refusal waits for its log line: the caller then arranges a later call of :meth:`tell`."""
+        """Count a refused connection from the address ``remote``, and log it at once unless the last line is
+        less than a period old. Return True if the caller has to call :meth:`tell` later: this refusal is not
+        logged, and is the first that waits."""
         with self._lock:
             self.total += 1
             self._unlogged += 1
@@ -39,8 +41,8 @@ class Refusals:
         return self.tell() is not None and first
 
     def tell(self) -> float | None:
-        """Log the refusals since the last line, if a line is due. Returns the seconds until the next call is
-        needed, None if no call is needed since no refusal is left to log."""
+        """Log the refusals since the last line, unless that line is less than a period old. Returns the
+        seconds after which to call this method again, None if no refusal waits to be logged."""
         with self._lock:
             remaining = self._quiet_until - self._now()
             if not self._unlogged or remaining > 0:
@@ -56,7 +58,7 @@ class Refusals:
 
 
 def _printable(reason: str) -> str:
-    """The reason as one line of printable characters.
+    """Return the reason as one line of printable characters, cut off if it is long.
 
     >>> _printable("a\\nforged line")
     'a\\\\nforged line'

@@ -1,6 +1,6 @@
 """The encryption of connections: TCP connections are encrypted, unless the cluster is insecure.
 
-Connections over Unix sockets never are: the kernel shows them only to this user and root.
+Connections over Unix sockets are never encrypted: only this user and root can read them.
 """
 
 import socket
@@ -13,10 +13,11 @@ from sqlfront_cluster.network.tls.contexts import TlsSettings
 
 
 class ChannelMaker:
-    """A maker of one member's or client's channels from connected sockets.
+    """A maker of channels from the connected sockets of one member or client.
 
-    ``tls`` None: certificates are made from the secret when the first connection needs one; ``insecure``: no
-    certificates are needed. Raises OperationalError where certificates can't be had or don't serve.
+    ``tls``: the certificates, None = they are made from ``secret`` when the first connection needs one.
+    ``insecure``: TCP connections aren't encrypted, and need no certificates. The methods raise
+    OperationalError if certificates can't be read, made or used.
     """
 
     def __init__(self, secret: bytes, tls: TlsSettings | None, *, insecure: bool) -> None:
@@ -27,20 +28,21 @@ class ChannelMaker:
         self._contexts: tuple[ssl.SSLContext, ssl.SSLContext, bytes] | None = None
 
     def prepare(self, family: int) -> None:
-        """Prepare the certificates, if connections of the address family ``family`` (such as
+        """Load or make the certificates, if connections of the address family ``family`` (such as
         ``socket.AF_INET``) are encrypted."""
         if not self._plain(family):
             self._prepared()
 
     def connecting(self, connection: socket.socket) -> Channel:
-        """Return the channel over ``connection``, a socket that this side has connected: in TLS or plain."""
+        """Return the channel over ``connection``, a socket that this member has connected: in TLS or
+        plain."""
         if self._plain(connection.family):
             return Channel(connection)
         context, _, own_hash = self._prepared()
         return TlsChannel(connection, context, own_hash, server_side=False)
 
     def accepting(self, connection: socket.socket) -> Channel:
-        """Return the channel over ``connection``, a socket that this side has accepted: in TLS or plain."""
+        """Return the channel over ``connection``, a socket that this member has accepted: in TLS or plain."""
         if self._plain(connection.family):
             return Channel(connection)
         _, context, own_hash = self._prepared()

@@ -1,13 +1,14 @@
-"""Settlement: one connection per pair of members, though both may connect at once, twice, or anew.
+"""Settlement: the agreement on one connection per pair of members, though both may connect at once, twice, or
+again.
 
-The member with the smaller name decides. After the mutual proof the decider sends a
-:class:`ConnectionVerdict`: use the connection, or the id of a connection held already. The other member
-agrees by closing. Or, if it doesn't know the named connection any more (a connection may be dead at one end
-only), it insists by :class:`Settled`; then the named connection is replaced. A connection is in use when
-``Settled`` has been sent and received, and no messages are sent before: so no message is lost with a
-connection that wasn't chosen.
+The member with the smaller name decides. After both proofs, it sends a :class:`ConnectionVerdict`: use this
+connection, or the id of another connection that it has already. The other member agrees to that other
+connection by closing this one. But if it doesn't have the named connection any more (a connection may be dead
+at one end only), it insists on this one by :class:`Settled`, and the named connection is replaced. A
+connection is in use when ``Settled`` has been sent and received. No messages are sent before, so no message
+is lost with a connection that isn't used.
 
-A member of the same name but another incarnation has been restarted: connections with the old member are
+A member of the same name but another incarnation has been restarted: connections with the earlier member are
 dead.
 """
 
@@ -21,7 +22,8 @@ _ANEW: Final = "the member has connected anew"
 
 
 class Connections:
-    """All connections of one member, by the other member's name if known."""
+    """All connections of the member ``name``: those in their handshake, and the one that is used with each
+    other member."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -34,18 +36,18 @@ class Connections:
         self._chosen: dict[str, MemberConnection] = {}
 
     def add(self, connection: MemberConnection) -> None:
-        """Register a new connection, whose other side is not known yet."""
+        """Add a new connection, whose peer is not known yet."""
         with self._lock:
             self._all.add(connection)
 
     def know(self, connection: MemberConnection) -> None:
-        """Register the connection's id, to which the other side may refer."""
+        """Register the connection under its id, by which the peer may refer to it."""
         with self._lock:
             self._known[connection.id] = connection
 
     def forget(self, connection: MemberConnection) -> None:
-        """Remove an ended connection. If it had replaced a connection whose end is still being reported, that
-        one is the pair's connection again."""
+        """Remove an ended connection. If it had replaced a connection whose end is still being reported to
+        the receiver, the replaced connection counts again as the one that is used with the peer."""
         with self._lock:
             self._all.discard(connection)
             if self._known.get(connection.id) is connection:
@@ -59,25 +61,26 @@ class Connections:
         connection.replaces = None
 
     def all(self) -> list[MemberConnection]:
-        """All current connections, in use or not."""
+        """Return all current connections, whether they are used already or still in their handshake."""
         with self._lock:
             return list(self._all)
 
     def in_use(self) -> list[MemberConnection]:
-        """Return the connections in use, sorted by the other member's name."""
+        """Return the connections that are used, sorted by the peer's name."""
         with self._lock:
             chosen = sorted(self._chosen.items())
         return [connection for _, connection in chosen if connection.in_use]
 
     def connected(self, name: str) -> bool:
-        """Return whether the member ``name`` is a peer now."""
+        """Return whether a connection with the member ``name`` is used now."""
         with self._lock:
             connection = self._chosen.get(name)
         return connection is not None and connection.in_use
 
     def settle(self, connection: MemberConnection) -> Steps[MemberConnection | None]:
-        """The steps by which both sides agree on ``connection``. The steps return None if the connection is
-        to be used, otherwise the connection to use instead; they raise HandshakeFailed."""
+        """Return the steps by which this member and the peer agree whether to use ``connection``. Their
+        result is None if ``connection`` is to be used, else the other connection that is used instead; they
+        raise HandshakeFailed."""
         if self._name < connection.name:
             instead = self._reserve(connection)
             yield ConnectionVerdict(None if instead is None else instead.id)
@@ -98,8 +101,8 @@ class Connections:
         return None
 
     def _reserve(self, connection: MemberConnection) -> MemberConnection | None:
-        """Make the connection the only one of its pair, close an older connection, and return None. If the
-        pair has another connection that may be alive, change nothing and return the other connection."""
+        """Make ``connection`` the only one with its peer, close an older connection with the peer, and return
+        None. If the older connection may still work, change nothing and return that connection."""
         with self._lock:
             held = self._chosen.get(connection.name)
             if held is not None and not held.closed and held.identity == connection.identity:
@@ -111,7 +114,7 @@ class Connections:
         return None
 
     def _choose(self, connection: MemberConnection) -> None:
-        """Make the connection the only one of its pair; close an older connection."""
+        """Make ``connection`` the only one with its peer, and close an older connection with the peer."""
         with self._lock:
             held = self._chosen.get(connection.name)
             if held is connection:

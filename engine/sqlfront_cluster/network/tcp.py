@@ -66,16 +66,17 @@ CLOSE_TIMEOUT: Final = 5.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NetworkSettings:
-    """The settings on which the members of a cluster agree, and the limits of each member.
+    """The settings of the connections in a cluster, on which all members agree, and the limits of one member.
 
-    ``secret`` is the cluster's secret, ``product`` the version of the software. Connections over TCP are
-    encrypted, with certificates made from the secret or those of ``tls``, unless ``insecure``. Timeouts are
-    in seconds: for making a connection, and for all steps before the first message. ``outbox_limit`` is the
-    number of bytes that may wait for a peer that takes none. ``unauthenticated_limit`` is the number of
-    incoming connections in their handshakes at a time: beyond it the oldest is given up. The first refused
-    connection is logged with its reason; refusals within ``refusal_period`` seconds after it are counted in
-    one line. ``never_calls``: the name of a party that never connects to others; a connection from this name
-    is refused.
+    ``cluster``: the cluster's name. ``secret``: the cluster's secret. ``product``: the version of sqlfront.
+    ``limits``: the largest accepted messages and bodies. ``tls``: the certificates by which TCP connections
+    are encrypted, None = made from the secret. ``insecure``: no connection is encrypted. ``connect_timeout``:
+    seconds for making a connection. ``handshake_timeout``: seconds for all steps before the first message.
+    ``outbox_limit``: bytes that may wait for a peer that reads nothing. ``unauthenticated_limit``: incoming
+    connections that may be in their handshakes at a time; one more ends the oldest of them.
+    ``refusal_period``: seconds in which refused connections, after the first, are logged together in one
+    line. ``never_calls``: the name of a member (the keeper) that never connects to others; a connection from
+    this name is refused.
     """
 
     cluster: str
@@ -97,7 +98,7 @@ class NetworkSettings:
 
 
 class _Failure(NamedTuple):
-    """The reason why a connection never came into use; ``lasting``: trying again is useless."""
+    """The reason why a connection was never used. ``lasting``: True if another try would fail, too."""
 
     reason: str
     lasting: bool = False
@@ -106,9 +107,10 @@ class _Failure(NamedTuple):
 class TcpTransport:
     """A :class:`~sqlfront_cluster.network.transport.Transport` over sockets.
 
-    It listens on the addresses ``listen`` (without addresses it can only connect to others) from its
-    construction on, but accepts no connection before :meth:`start`. ``name`` defaults to the first address as
-    bound. Raises OperationalError if listening fails.
+    From its construction on it listens on the addresses ``listen`` (without addresses it can only connect to
+    others), but it accepts no connection before :meth:`start`. ``message_types``: the types of messages that
+    may arrive. ``name``: the member's name, None = the first address, with its actual port. Raises
+    OperationalError if listening fails.
     """
 
     by_reference: Final = False
@@ -147,14 +149,16 @@ class TcpTransport:
         self._wake, self._woken = socket.socketpair()
 
     def start(self, receiver: Receiver) -> None:
-        """See :meth:`~sqlfront_cluster.network.transport.Transport.start`."""
+        """Accept connections, and call ``receiver`` from now on; see
+        :meth:`~sqlfront_cluster.network.transport.Transport.start`."""
         self._receiver = receiver
         if self._listeners:
             self._run(self._listen, "listener")
 
     def connect(self, address: str) -> None:
-        """See :meth:`~sqlfront_cluster.network.transport.Transport.connect`; raises ProgrammingError for an
-        invalid address."""
+        """Begin to connect to the member at ``address``, and return at once; see
+        :meth:`~sqlfront_cluster.network.transport.Transport.connect`. Raises ProgrammingError for an invalid
+        address."""
         target = Address.parse(address)
         if not self._connections.connected(address):
             self._run(lambda: self._dial(target, address), f"to-{address}")
@@ -162,11 +166,13 @@ class TcpTransport:
     def attend(
         self, peers: Sequence[Peer], done: Callable[[], bool], send: Callable[[], None] = lambda: None
     ) -> bool:
-        """See :meth:`~sqlfront_cluster.network.transport.Transport.attend`."""
+        """Handle messages of ``peers`` on this thread until ``done()`` is true; see
+        :meth:`~sqlfront_cluster.network.transport.Transport.attend`."""
         return attend([peer for peer in peers if isinstance(peer, MemberConnection)], done, send)
 
     def statistics(self) -> NetworkStatistics:
-        """See :meth:`~sqlfront_cluster.network.transport.Transport.statistics`."""
+        """Return the numbers and sizes of all messages so far, per connected peer and in total, and the
+        number of refused connections."""
         sent, received = TrafficCounter(), TrafficCounter()
         with self._lock:
             sent.add(self._past[0])
@@ -178,7 +184,8 @@ class TcpTransport:
         return NetworkStatistics(peers, sent.snapshot(), received.snapshot(), self._refusals.total)
 
     def close(self) -> None:
-        """See :meth:`~sqlfront_cluster.network.transport.Transport.close`. A pending attempt to connect may
+        """End all connections and accept no more; see
+        :meth:`~sqlfront_cluster.network.transport.Transport.close`. A connection that is just being made may
         end a little later, without a call of the receiver."""
         with self._lock:
             first, self._closed = not self._closed, True
@@ -202,8 +209,8 @@ class TcpTransport:
     # ---- threads
 
     def _run(self, target: Callable[[], None], name: str) -> bool:
-        """Run ``target`` in a new thread called ``name``; returns False, without a thread, if this transport
-        is closed, else True."""
+        """Start a thread called ``name`` that runs ``target``, and return True; return False, without a
+        thread, if this transport is closed."""
 
         def run() -> None:
             try:
@@ -330,9 +337,10 @@ class TcpTransport:
     def _serve(
         self, connection: MemberConnection, steps: Steps[MemberConnection | None], settled: Callable[[], None]
     ) -> _Failure | None:
-        """Run a connection from the handshake (``steps``) to its end. ``settled`` is called when both sides
-        have agreed which connection to use. Returns None if this connection, or another one with the same
-        member, was used; otherwise the failure."""
+        """Run a connection from its handshake to its end. ``steps``: the handshake, whose result is None if
+        this connection is to be used, else another connection with the same member. ``settled``: called when
+        both members have agreed which connection to use. Returns None if this or the other connection was
+        used; otherwise the failure."""
         timeout = self._settings.handshake_timeout
         try:
             if self._closed:
@@ -374,8 +382,8 @@ class TcpTransport:
         return None
 
     def _refuse(self, connection: MemberConnection) -> None:
-        """Answer without TLS, in this member's version of the protocol, so that the other side, too, sees the
-        difference in encryption or version."""
+        """Send :class:`~sqlfront_cluster.network.handshake.Refused` without TLS, in this member's version of
+        the protocol, which shows the peer, too, that the two differ in encryption or version."""
         frame = encode_frame(int(FrameKind.CONTROL), Refused())
         with suppress(OSError):
             Channel.write(connection.channel, deque(frame.parts), wait=False)

@@ -20,102 +20,114 @@ Body: TypeAlias = pa.Buffer | Sequence[Part] | None
 
 
 class InvalidMessage(OperationalError):
-    """The error for a forbidden message: the sender's connection is closed, with one line in the log."""
+    """The error for a message that the receiver doesn't accept: the sender's connection is closed, and one
+    line is logged."""
 
 
 class Peer(Protocol):
-    """A connection with another member. All methods may be called on any thread, at any point (even during
-    another call on the same thread, as by a finalizer), and none waits."""
+    """A connection with another member, as one of the two sees it.
+
+    All methods may be called on any thread, at any point (even during another call on the same thread, as by
+    a finalizer), and no method waits."""
 
     @property
     def name(self) -> str:
         """The other member's name, proven in the handshake."""
 
     def send(self, message: msgspec.Struct, body: Sequence[Part] = ()) -> None:
-        """Have the message delivered to the other member after all earlier messages.
+        """Send the message to the other member, to be delivered after all earlier messages.
 
-        A lost connection raises no error here: the receiver hears ``disconnected``, once, and later messages
-        are dropped. Raises OperationalError if message or body is larger than the other side accepts.
+        A lost connection raises no error here: :meth:`Receiver.disconnected` is called, once, and later
+        messages are dropped. Raises OperationalError if message or body is larger than the other member
+        accepts.
         """
 
     def corked(self) -> AbstractContextManager[None]:
-        """A context manager that collects the messages to this peer and sends them at the end of the block,
-        if possible in a single system call. Blocks nest; the order is kept."""
+        """Return a context manager that collects the messages to this peer and sends them at the end of the
+        block, in a single system call if possible. Blocks can be nested; the messages stay in order."""
 
     def listen(self) -> bool:
-        """Handle the messages that have arrived meanwhile, from within a long call of the receiver: the
-        connection's own thread handles no messages during the call. Returns whether the connection goes on;
-        the receiver hears of an end after the call. On any other thread does nothing and returns True. Raises
-        nothing."""
+        """Handle the messages that have arrived, from within a long call of a receiver's method, during which
+        the connection's thread handles no others.
+
+        Returns False if the connection has ended, else True; ``disconnected`` is called after the receiver's
+        method has returned. On any other thread, does nothing and returns True. Raises nothing."""
 
     def close(self, reason: str) -> None:
-        """End the connection; both sides hear ``disconnected``. Messages still in transit are lost. The
-        reason reaches the other side if possible; only the first close counts."""
+        """End the connection; the receivers of both members get a call of ``disconnected``. Messages under
+        way are lost. The ``reason`` is sent to the other member if possible. Only the first call has an
+        effect."""
 
 
 class Receiver(Protocol):
-    """The member, as its transport sees it.
+    """The object to which a transport delivers connections and messages: a member.
 
     Methods are called by threads of the transport and by attending threads (:meth:`Transport.attend`). For
-    one peer, calls come one after the other (but for :meth:`Peer.listen`), in the order ``connected``, any
-    number of ``received``, ``disconnected``; for different peers, at the same time. Methods must not block.
-    No method is called from within :meth:`Peer.send`, so locks may be held while sending. At most one peer of
-    a name is connected at a time: the old peer's ``disconnected`` comes before the new peer's ``connected``.
+    one peer, calls come one after the other (except within :meth:`Peer.listen`), in the order ``connected``,
+    any number of ``received``, ``disconnected``; for different peers, at the same time. Methods must not
+    block. No method is called from within :meth:`Peer.send`, so locks may be held while sending. At most one
+    peer of a name is connected at a time: the old peer's ``disconnected`` comes before the new peer's
+    ``connected``.
     """
 
     def connected(self, peer: Peer) -> None:
-        """Note a connection with the member ``peer.name``, made by either side."""
+        """Record a new connection with the member ``peer.name``, whichever of the two has made it."""
 
     def received(self, peer: Peer, message: msgspec.Struct, body: Body) -> None:
-        """Handle a message of one of the transport's types. An error closes the connection: quietly with the
-        error's text for an :class:`~sqlfront_values.errors.Error` (such as :class:`InvalidMessage`), with a
-        traceback in the log for any other exception."""
+        """Handle a message of one of the transport's types. An error raised here closes the connection: for
+        an :class:`~sqlfront_values.errors.Error` (such as :class:`InvalidMessage`) with one line in the log,
+        for any other exception with a traceback in the log."""
 
     def disconnected(self, peer: Peer, reason: str) -> None:
-        """Record that the connection has ended, or could not be made: then ``peer`` is an
-        :class:`UnconnectedPeer`, whose name is the address given to :meth:`Transport.connect`."""
+        """Record that the connection with ``peer`` has ended; or that no connection could be made: then
+        ``peer`` is an :class:`UnconnectedPeer`, whose name is the address given to
+        :meth:`Transport.connect`."""
 
 
 class Transport(Protocol):
-    """A member's connections to the others. Made with the closed set of message types that may arrive."""
+    """A member's connections to other members. A transport is made with the types of all messages that may
+    arrive."""
 
     @property
     def name(self) -> str:
-        """The member's own name, unique in the cluster."""
+        """The name of the member to which the transport belongs, unique in the cluster."""
 
     @property
     def by_reference(self) -> bool:
-        """Whether messages and bodies arrive as the very objects that were sent."""
+        """True if messages and bodies arrive as the objects that were sent, not as copies."""
 
     def start(self, receiver: Receiver) -> None:
         """Accept connections, and call ``receiver`` from now on. To be called once."""
 
     def connect(self, address: str) -> None:
-        """Connect to the member at the address, without waiting: ``connected`` or ``disconnected`` follows,
-        unless the member is connected already."""
+        """Begin to connect to the member at the address, and return at once: a call of
+        :meth:`Receiver.connected` or :meth:`Receiver.disconnected` follows, unless the member is connected
+        already."""
 
     def attend(
         self, peers: Sequence[Peer], done: Callable[[], bool], send: Callable[[], None] = lambda: None
     ) -> bool:
         """Call ``send``, which sends a request, and handle the messages of ``peers`` on the calling thread
-        until ``done()`` is true, instead of letting the thread wait for an answer. The thread may hold no
-        lock that a receiver's methods take.
+        until ``done()`` is true, so that no other thread has to wake the calling thread. The thread must hold
+        no lock that the receiver's methods acquire.
 
         Returns True once ``done()`` is true. Returns False if attending is impossible or has ended early:
-        ``send`` was called nevertheless, and the receiver has to wake the waiting thread.
+        ``send`` was called nevertheless, and the caller has to wait until the receiver wakes it.
         """
 
     def statistics(self) -> "NetworkStatistics":
-        """Return the traffic through this transport so far."""
+        """Return the numbers and sizes of the messages through this transport so far."""
 
     def close(self) -> None:
-        """Refuse new connections and end all existing ones. When this returns, the receiver has heard
-        ``disconnected`` for each and gets no more calls (unless close was called from one of its methods)."""
+        """Refuse new connections and end all existing connections. When this method returns, ``disconnected``
+        has been called for each, and the receiver gets no more calls (unless the receiver itself has called
+        this method)."""
 
 
 class UnconnectedPeer:
-    """The placeholder in :meth:`Receiver.disconnected` for a member that could not be reached. ``refused``:
-    the member is there, but the two sides don't belong together, so trying again is useless."""
+    """The peer in a call of :meth:`Receiver.disconnected` for a member that could not be reached.
+    ``refused``: True if the two don't belong together (other secret, encryption or version), so that trying
+    again is useless."""
 
     __slots__ = ("name", "refused")
 
@@ -127,7 +139,7 @@ class UnconnectedPeer:
         """Drop the message."""
 
     def corked(self) -> AbstractContextManager[None]:
-        """A context manager that does nothing."""
+        """Return a context manager that does nothing."""
         return nullcontext()
 
     def listen(self) -> bool:
@@ -135,14 +147,14 @@ class UnconnectedPeer:
         return False
 
     def close(self, reason: str) -> None:
-        """Do nothing."""
+        """Do nothing: there is no connection."""
 
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """The count of the messages of one type, and the sum of the sizes of the messages' frames in bytes
-    (header, message and body, before encryption). A transport that hands messages over by reference makes no
-    frames, and counts 0 bytes."""
+    """The traffic of one type of message: the number of messages, and the bytes of their frames (header,
+    message and body, before encryption). A transport that hands over messages by reference makes no frames,
+    and counts 0 bytes."""
 
     messages: int
     bytes: int
@@ -150,8 +162,8 @@ class Traffic:
 
 @dataclass(frozen=True, slots=True)
 class PeerStatistics:
-    """The traffic between this member and the member ``name``, by the message's type name; ``queued`` bytes
-    are waiting outside of the kernel."""
+    """The traffic between this member and the member ``name``. ``sent`` and ``received``: the messages by the
+    name of their type. ``queued``: bytes that wait to be sent and that the kernel has not accepted yet."""
 
     name: str
     sent: Mapping[str, Traffic]
@@ -161,8 +173,9 @@ class PeerStatistics:
 
 @dataclass(frozen=True, slots=True)
 class NetworkStatistics:
-    """The currently connected peers, by name, and the messages to and from all peers ever. ``refused`` counts
-    the incoming connections that ended before their handshake did."""
+    """The traffic of a transport. ``peers``: the members that are connected now, by name. ``sent`` and
+    ``received``: the messages to and from all members so far, by the name of their type. ``refused``: the
+    number of incoming connections that ended before their handshake was complete."""
 
     peers: tuple[PeerStatistics, ...]
     sent: Mapping[str, Traffic]
@@ -171,7 +184,8 @@ class NetworkStatistics:
 
 
 class TrafficCounter:
-    """A counter of messages by kind. One writer at a time; concurrent reading is possible."""
+    """A counter of messages by the name of their type. One thread at a time may count; others may read
+    meanwhile."""
 
     __slots__ = ("_counts",)
 
@@ -187,12 +201,12 @@ class TrafficCounter:
         counts[1] += size
 
     def add(self, other: "TrafficCounter") -> None:
-        """Add all counts of another counter."""
+        """Add all counts of ``other`` to this counter."""
         for kind, (messages, size) in other._counts.copy().items():
             counts = self._counts.setdefault(kind, [0, 0])
             counts[0] += messages
             counts[1] += size
 
     def snapshot(self) -> dict[str, Traffic]:
-        """Return the counts so far, by kind."""
+        """Return the counts so far, by the name of the message's type."""
         return {kind: Traffic(*counts) for kind, counts in self._counts.copy().items()}

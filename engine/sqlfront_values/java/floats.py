@@ -19,10 +19,11 @@ _SMALLEST_SINGLE: Final = 1.1754943508222875e-38
 def float_text(value: float, *, single: bool = False) -> str:
     """Format a double (``single``: a float) as Java 17, Spark's default runtime, prints it.
 
-    Plain notation from 0.001 up to 10 million, else one digit before the point and an exponent. The digits
-    are the shortest that give the number back, with three exceptions. A whole number of more bits than the
-    type's precision is cut off where its digits stop to matter, which may leave one or two more digits.
-    Digits just between two numbers give back neither. Java misjudges the neighbours of powers of two.
+    Numbers from 0.001 up to 10 million are written plainly, others with one digit before the point and an
+    exponent. The digits are the shortest that give the number back, except where Java's algorithm errs. A
+    whole number of more bits than the type's precision may have one or two digits more. Digits that lie
+    exactly in the middle between two floating-point numbers don't give the number back. Next to powers of two
+    the number of digits may be wrong.
 
     >>> float_text(1e7), float_text(9999999.0), float_text(5e-324), float_text(0.1, single=True)
     ('1.0E7', '9999999.0', '4.9E-324', '0.1')
@@ -49,8 +50,8 @@ def float_text(value: float, *, single: bool = False) -> str:
 
 
 def _whole_digits(number: int, precision: int) -> tuple[str, int]:
-    """Return the digits of a whole number, cut off where they stop to matter at a precision of so many bits
-    and without trailing zeros, and the power of ten of the first digit."""
+    """Return the significant digits of a whole number as Java prints them, and the power of ten of the first
+    digit. Digits beyond a precision of ``precision`` bits are rounded off, trailing zeros are removed."""
     surplus = number.bit_length() - 1 - precision - 1
     dropped = int(surplus * math.log10(2)) if surplus > 1 else 0
     unit = 10**dropped
@@ -61,9 +62,9 @@ def _whole_digits(number: int, precision: int) -> tuple[str, int]:
 
 
 def _javas_digits(magnitude: float, *, single: bool) -> tuple[str, int]:
-    """Return the digits that Java prints for a number of 2^63 and more, or of less than 0.001, and the power
-    of ten of the first digit. Follows the last part of ``FloatingDecimal.dtoa``, whose ``long`` overflows now
-    and then."""
+    """Return the digits that Java prints for a number that is at least 2^63 or below 0.001, and the power of
+    ten of the first digit. The code follows the last part of ``FloatingDecimal.dtoa``, whose ``long``
+    sometimes overflows."""
     mantissa, exponent = math.frexp(magnitude)
     binary = exponent - 1
     precision = min(24, binary + 150) if single else min(53, binary + 1075)
@@ -99,13 +100,13 @@ def _javas_digits(magnitude: float, *, single: bool) -> tuple[str, int]:
 
 
 def _bits_of_fives(power: int) -> int:
-    """Return the number of bits of a power of five, as ``dtoa`` estimates it."""
+    """Return the number of bits of ``5**power``, as ``FloatingDecimal.dtoa`` estimates it."""
     return 3 * power if power > 26 else (5**power).bit_length() if power else 0
 
 
 def _has_uneven_neighbours(magnitude: float, *, single: bool) -> bool:
-    """Return whether a number is subnormal or a power of two, so that Java misjudges the distance to the next
-    numbers. Only for numbers below 2^53 that aren't whole, and for numbers from 2^63 on."""
+    """Return whether the number is subnormal or a power of two, for which Java misjudges the distance to the
+    next numbers. ``magnitude`` is below 2^53 and not whole, or at least 2^63."""
     if 1 <= magnitude < 2**53:
         return False
     return magnitude < (_SMALLEST_SINGLE if single else _SMALLEST_DOUBLE) or math.frexp(magnitude)[0] == 0.5
@@ -133,9 +134,11 @@ def round_to_single(value: float) -> float:
 def rounded_products(
     numbers: npt.NDArray[np.float64], factor: float
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]:
-    """Round ``numbers * factor`` to whole numbers (halves away from zero), and mask the doubtful results: the
-    results that may differ from rounding the shortest decimal digits, since the product is near a half, too
-    large to tell, or not finite.
+    """Round ``numbers * factor`` to whole numbers (halves away from zero). Return the rounded numbers, and a
+    mask of the doubtful ones.
+
+    A result is doubtful if it may differ from rounding the number's shortest decimal text, because the
+    product is near a half, too large to tell, or not finite.
 
     >>> rounded_products(np.array([1.234, 2.675, 1e300]), 100.0)[1]
     array([False,  True,  True])

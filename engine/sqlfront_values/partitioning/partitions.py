@@ -1,13 +1,13 @@
 """The partition of a key by Spark's hash partitioning, ``pmod(hash(key columns), count)``.
 
-The hash is Spark's ``Murmur3Hash`` with seed 42 (its x86 32-bit murmur3, which mixes the bytes after the last
-whole word one at a time). The columns of a compound key are chained: the hash of a column is the seed of the
-next column. A null leaves the seed unchanged, -0.0 hashes as 0.0, all NaNs hash alike. Tinyint, smallint,
+The hash is Spark's ``Murmur3Hash`` with seed 42 (x86 32-bit murmur3, but the bytes after the last complete
+word are mixed one at a time). The columns of a compound key are chained: the hash of a column is the seed of
+the next column. A null leaves the seed unchanged, -0.0 hashes as 0.0, all NaNs hash alike. Tinyint, smallint,
 int, date and boolean hash as int; bigint, timestamps, day-time intervals and decimals of up to 18 digits as
 long; other decimals as the bytes of their unscaled number.
 
-Two paths give the same numbers: :func:`hash_columns` over Arrow arrays in physical form, vectorised in numpy
-(5 to 70 ns a value), and :func:`key_hasher` for single keys in plain Python (about 1 us a bigint).
+There are two implementations: :func:`hash_columns` over Arrow arrays in physical form, vectorised in numpy (5
+to 70 ns a value), and :func:`key_hasher` for single keys in plain Python (about 1 us a bigint).
 """
 
 from collections.abc import Callable, Sequence
@@ -53,7 +53,7 @@ def partition_ids(columns: Sequence[pa.Array], length: int, count: int) -> npt.N
 
 def hash_columns(columns: Sequence[pa.Array], length: int) -> npt.NDArray[np.int32]:
     """Return Spark's ``hash(columns...)`` of each of ``length`` rows; the columns are in physical form.
-    Without columns every row hashes to the seed. Raises NotSupportedError for maps, which Spark doesn't hash
+    Without columns every row's hash is the seed. Raises NotSupportedError for maps, which Spark doesn't hash
     either.
 
     >>> hash_columns([pa.array([1, None, 3]), pa.array(["a", "b", None])], 3).tolist()
@@ -66,8 +66,8 @@ def hash_columns(columns: Sequence[pa.Array], length: int) -> npt.NDArray[np.int
 
 
 def _hash_column(column: pa.Array, seeds: Hashes, *, uniform: bool) -> Hashes:
-    """Hash the value of each row with the row's seed, and return the hashes; a null's hash is the seed.
-    ``uniform`` tells that all seeds are equal, so that equal values have equal hashes."""
+    """Hash the value of each row, with the row's seed as the start, and return the hashes; a null's hash is
+    the seed. ``uniform`` is True if all seeds are equal: then equal values have equal hashes."""
     if len(column) == 0 or pa.types.is_null(column.type):
         return seeds
     if pa.types.is_dictionary(column.type):
@@ -79,8 +79,8 @@ def _hash_column(column: pa.Array, seeds: Hashes, *, uniform: bool) -> Hashes:
 
 
 def _hash_plain(column: pa.Array, seeds: Hashes) -> Hashes:
-    """Hash the value of each row, in a column without a dictionary, with the row's seed; the hashes under
-    nulls are undefined."""
+    """Hash the value of each row, with the row's seed as the start, in a column that isn't a dictionary;
+    return the hashes, which are undefined for nulls."""
     data_type = column.type
     if pa.types.is_string(data_type) or pa.types.is_binary(data_type):
         data, starts, lengths = _byte_ranges(column)
@@ -97,8 +97,8 @@ def _hash_plain(column: pa.Array, seeds: Hashes) -> Hashes:
 
 
 def _integers(column: pa.Array) -> npt.NDArray[np.int32] | npt.NDArray[np.int64]:
-    """Return for each value of a fixed-width column the int or long that Spark hashes in its place; undefined
-    under nulls."""
+    """Return for each value of a fixed-width column the int or long that Spark hashes for the value; the
+    numbers of nulls are undefined."""
     data_type = column.type
     values = numpy_view(column)
     if pa.types.is_floating(data_type):
@@ -109,8 +109,8 @@ def _integers(column: pa.Array) -> npt.NDArray[np.int32] | npt.NDArray[np.int64]
 
 
 def _canonical_bits(values: npt.NDArray[np.generic]) -> npt.NDArray[np.int32] | npt.NDArray[np.int64]:
-    """Return the bits of floats as integers, the same bits for all zeros and for all NaNs. Computes with
-    integers: float arithmetic warns of signalling NaNs."""
+    """Return the bits of floats as integers, with the same bits for 0.0 and -0.0, and the same bits for all
+    NaNs. Only integer operations are used: float arithmetic warns of signalling NaNs."""
     if values.itemsize == 4:
         floats = values.view(np.int32).copy()
         magnitude = floats & np.int32(0x7FFF_FFFF)
@@ -149,7 +149,8 @@ def _hash_longs(words: Words, seeds: Hashes) -> Hashes:
 
 
 def _mix(hashes: Hashes, words: Words) -> None:
-    """Mix one word into each hash, in place; the words are overwritten."""
+    """Mix a 32-bit word into each hash by a step of murmur3, in place; ``words``, one per hash, are
+    overwritten."""
     words *= _C1
     _rotate(words, 15)
     words *= _C2
@@ -176,7 +177,8 @@ def _finish(hashes: Hashes, lengths: Hashes | np.uint32) -> Hashes:
 
 
 def _hash_bytes(data: npt.NDArray[np.uint8], starts: Positions, lengths: Positions, seeds: Hashes) -> Hashes:
-    """Hash byte strings, given by their ranges in ``data``, each with its row's seed."""
+    """Hash byte strings, each with the seed of its row, and return the hashes; the bytes of each string are
+    the range of ``data`` with the string's start and length."""
     result = np.empty_like(seeds)
     for start in range(0, len(seeds), _CHUNK):
         rows = slice(start, start + _CHUNK)
@@ -208,8 +210,8 @@ def _hash_some_bytes(
 def _mix_where(
     hashes: Hashes, active: npt.NDArray[np.bool_], words_of: Callable[[slice | Positions], Words]
 ) -> None:
-    """Mix a word into the hashes of the rows where the mask ``active`` is True, in place; ``words_of``
-    returns the words of some rows."""
+    """Mix a word into the hash of each row for which ``active`` is True, in place. ``words_of`` returns the
+    words of the rows that it is given, as positions or as the slice of all rows."""
     if active.all():
         _mix(hashes, words_of(slice(None)))
         return
@@ -223,7 +225,8 @@ def _mix_where(
 
 
 def _byte_ranges(column: pa.Array) -> tuple[npt.NDArray[np.uint8], Positions, Positions]:
-    """Return the data of a string or binary column, and the start and the length of each value."""
+    """Return the data buffer of a string or binary column as bytes, and the start and the length of each
+    value in it."""
     _, offsets_buffer, data_buffer = column.buffers()
     offsets = np.frombuffer(offsets_buffer, np.int32, len(column) + 1, 4 * column.offset).astype(np.int64)
     data = np.frombuffer(data_buffer, np.uint8) if data_buffer is not None else np.zeros(0, np.uint8)
@@ -231,8 +234,9 @@ def _byte_ranges(column: pa.Array) -> tuple[npt.NDArray[np.uint8], Positions, Po
 
 
 def _hash_dictionary(column: pa.Array, seeds: Hashes, *, uniform: bool) -> Hashes:
-    """Hash the value of each row of a dictionary column with the row's seed. If ``uniform`` (all seeds are
-    equal), each value of the dictionary is hashed once, else each row's value."""
+    """Hash the value of each row of a dictionary column, with the row's seed as the start; return the hashes.
+    If ``uniform`` (all seeds are equal), each value of the dictionary is hashed once, else the value of each
+    row."""
     codes = numpy_view(column.indices)
     valid = valid_mask(column.indices)
     if valid is not None:
@@ -249,8 +253,9 @@ def _hash_dictionary(column: pa.Array, seeds: Hashes, *, uniform: bool) -> Hashe
 
 
 def _hash_decimals(column: pa.Array, seeds: Hashes) -> Hashes:
-    """Hash the value of each row of a decimal128 column with the row's seed: as a long up to 18 digits, else
-    as the shortest big-endian two's complement of the unscaled number."""
+    """Hash the value of each row of a decimal128 column, with the row's seed as the start; return the hashes.
+    Decimals of up to 18 digits hash as a long, others as the shortest big-endian two's complement of the
+    unscaled number."""
     length = len(column)
     if column.type.precision <= MAX_SHORT_PRECISION:
         low = np.frombuffer(column.buffers()[1], np.int64)[2 * column.offset :: 2][:length].copy()
@@ -268,8 +273,9 @@ def _hash_decimals(column: pa.Array, seeds: Hashes) -> Hashes:
 
 
 def _hash_nested(column: pa.Array, seeds: Hashes) -> Hashes:
-    """Hash the value of each row of a column of arrays or structs with the row's seed, one value at a time:
-    the hash of an element is the seed of the next. Raises NotSupportedError for maps."""
+    """Hash the value of each row of a column of arrays or structs, with the row's seed as the start; return
+    the hashes. Within a value, the hash of an element is the seed of the next element. Raises
+    NotSupportedError for maps."""
     hash_value = value_hasher(column.type)
     values = to_python(column)
     hashes = [

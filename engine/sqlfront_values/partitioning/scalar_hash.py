@@ -1,6 +1,6 @@
 """Spark's ``hash()`` of single keys in plain Python, the first step of a lookup by key.
 
-:mod:`sqlfront_values.partitioning.partitions` explains the function and has the path over arrays.
+:mod:`sqlfront_values.partitioning.partitions` explains the hash, and computes it for Arrow arrays.
 """
 
 import datetime as dt
@@ -31,8 +31,9 @@ _MICROSECOND: Final = dt.timedelta(microseconds=1)
 
 
 def key_hasher(types: Sequence[pa.DataType]) -> KeyHasher:
-    """Return the function from a key, with a Python value for each of the (logical or physical) column types
-    and None for null, to its hash, a signed 32-bit number. Raises NotSupportedError for maps.
+    """Return a function that computes Spark's hash of a key, a signed 32-bit number. The key is a tuple with
+    a Python value for each of the column ``types`` (logical or physical), None for null. Raises
+    NotSupportedError for maps.
 
     >>> key_hasher([pa.int64()])((1,)), key_hasher([pa.int64(), pa.string()])((1, "a"))
     (-1712319331, 573093329)
@@ -61,8 +62,9 @@ def _lone_hasher(hasher: ValueHasher) -> KeyHasher:
 
 
 def value_hasher(data_type: pa.DataType) -> ValueHasher:
-    """Return the function that hashes a non-null Python value of the type with a seed; the hash is the seed
-    of the next value. Both are unsigned 32-bit numbers. Raises NotSupportedError for maps."""
+    """Return the function that computes from a non-null Python value of the type and a seed the value's hash,
+    which is the seed for the next value. Seed and hash are unsigned 32-bit numbers. Raises NotSupportedError
+    for maps."""
     data_type = physical(data_type) if is_interval(data_type) else logical(data_type)
     simple = _HASHERS.get(data_type)
     if simple is not None:
@@ -108,8 +110,8 @@ def hash_long(value: int, seed: int = SEED) -> int:
 
 
 def hash_bytes(value: bytes, seed: int = SEED) -> int:
-    """Hash a byte string with a seed: whole words first, then each remaining byte, sign-extended. Seed and
-    hash are unsigned 32-bit numbers."""
+    """Hash a byte string with a seed: first its 4-byte words, then each remaining byte, sign-extended. Seed
+    and hash are unsigned 32-bit numbers."""
     length = len(value)
     whole = length >> 2
     words = struct.unpack_from(f"<{whole}I{length & 3}b", value)

@@ -1,7 +1,8 @@
-"""Changes of a time zone's offset from UTC, as arrays that numpy looks times up in.
+"""The changes of a time zone's offset from UTC, as arrays in which numpy looks times up.
 
 Arrow's own kernels know no change after 2037. Python's zoneinfo knows the rules of all years, but converts
-one time after the other. So the changes of a zone are found once, with zoneinfo, and from then on looked up.
+one time after the other. So the changes of a zone are found once, with zoneinfo, and from then on looked
+up.
 """
 
 import datetime
@@ -44,30 +45,31 @@ class Changes(msgspec.Struct, frozen=True):
     offsets: Micros
 
     def at_instants(self, instants: Micros) -> Micros:
-        """Return the offset in force at each instant."""
+        """Return the offset from UTC, in microseconds, at each instant."""
         return self.offsets[_count_until(self.instants, instants)]
 
     def at_clock(self, clock: Micros) -> Micros:
-        """Return the offset in force at each wall-clock time: of a time that the clock shows twice the
-        earlier instant's offset, of a time that the clock skips the offset before the gap."""
+        """Return the offset in microseconds at each wall-clock time. A time that the clock shows twice gets
+        the offset of the earlier instant; a time that the clock skips gets the offset before the gap."""
         return self.offsets[_count_until(self._clock_after(), clock)]
 
     def at_repeated_clock(self, clock: Micros, earlier: Micros) -> Micros:
-        """Return the offset in force when the wall clock shows each time for the second time. For a time that
-        the clock shows once, return the offset in ``earlier``, which is the result of :meth:`at_clock`."""
+        """Return the offset in microseconds when the wall clock shows each time for the second time. For a
+        time that the clock shows only once, return the time's offset in ``earlier``, the result of
+        :meth:`at_clock`."""
         switches = self.instants + np.minimum(self.offsets[1:], self.offsets[:-1])
         offsets = self.offsets[_count_until(switches, clock)]
         return np.where(offsets < earlier, offsets, earlier)
 
     def _clock_after(self) -> Micros:
-        """Return for each change the first time that the clock shows only with the offset after the
-        change."""
+        """Return for each change the wall-clock time from which on the clock's times have only the offset
+        after the change."""
         return self.instants + np.maximum(self.offsets[1:], self.offsets[:-1])
 
 
 def _count_until(switches: Micros, times: Micros) -> npt.NDArray[np.intp]:
-    """Return for each time the number of switches at or before the time. The switches are ascending, no two
-    on one day."""
+    """Return for each time how many of the ``switches`` are at or before the time. The switches are
+    ascending, at most one a day."""
     if len(times) < _MANY_ROWS:
         return np.searchsorted(switches, times, side="right")
     days = times // _DAY
@@ -81,9 +83,9 @@ def _count_until(switches: Micros, times: Micros) -> npt.NDArray[np.intp]:
 
 
 def changes_for(times: Micros, zone: datetime.tzinfo) -> tuple[Changes, Micros]:
-    """Return the changes of a zone around some ``times`` (instants or wall-clock times), and the times to
-    look up in them: the given times, moved by whole cycles of the calendar into the years that the changes
-    cover."""
+    """Return changes of the zone's offset that cover ``times`` (instants or wall-clock times), and the times
+    by which to look those changes up. Times beyond the years that the changes cover are moved back by
+    multiples of 400 years, after which calendar and rules repeat."""
     if not len(times) or (int(times.min()) >= _MODERN + _DAY and int(times.max()) < _RULES - _DAY):
         return _changes(zone, _MODERN, _RULES), times
     cycles = np.maximum((times - _RULES) // CYCLE, 0)
@@ -92,8 +94,9 @@ def changes_for(times: Micros, zone: datetime.tzinfo) -> tuple[Changes, Micros]:
 
 @lru_cache(maxsize=64)
 def _changes(zone: datetime.tzinfo, first: int, last: int) -> Changes:
-    """Find all changes of the zone between the wall-clock times ``first`` and ``last``, in microseconds since
-    1970. The search uses wall-clock times, for which Python is quick."""
+    """Find all changes of the zone's offset between the wall-clock times ``first`` and ``last``, in
+    microseconds since 1970. The search asks for offsets at wall-clock times, since Python is slower for
+    instants."""
     samples = np.arange(first, last, _STEP)
     offsets = _offsets_at(zone, samples)
     places = np.flatnonzero(offsets[1:] != offsets[:-1])

@@ -1,4 +1,4 @@
-"""Time zones by Spark's names."""
+"""Time zones, found by the names that Spark accepts."""
 
 import datetime
 import re
@@ -83,8 +83,9 @@ def zone_of(name: str) -> datetime.tzinfo:
 
 
 def java_id(name: str) -> str:
-    """Return java.time's name of a zone: short names and offsets are written out, any other name is returned
-    unchanged, whether or not there is such a zone. Raises ValueError for an offset that is out of range.
+    """Return the name by which java.time calls a zone. Short names and offsets are written out; any other
+    name is returned unchanged, whether or not there is such a zone. Raises ValueError for an offset that is
+    out of range.
 
     >>> java_id("PST"), java_id("GMT+1"), java_id("+5:30"), java_id("-0")
     ('America/Los_Angeles', 'GMT+01:00', '+05:30', 'Z')

@@ -1,7 +1,8 @@
 """Conversion between instants and a time zone's wall clock, by the rules of java.time.
 
-A wall-clock time that a zone has twice means its earlier instant. A wall-clock time that the zone skips is
-read with the offset before the gap, so that the result shows as the time shifted by the gap's length.
+A wall-clock time that a zone shows twice means its earlier instant. A wall-clock time that the zone skips is
+read with the offset before the gap, so that the resulting instant is shown as the time plus the gap's
+length.
 """
 
 import datetime
@@ -24,14 +25,14 @@ _PYTHON_YEARS: Final = (-62_104_060_800_000_000, 253_339_228_800_000_000)
 
 
 def is_utc(zone: str) -> bool:
-    """Return whether the zone's name is one of those whose wall clock always shows UTC."""
+    """Return whether ``zone`` is a name of UTC, so that its wall clock always shows UTC."""
     return zone in _UTC_NAMES
 
 
 @lru_cache(maxsize=256)
 def fixed_offset(name: str) -> int | None:
     """Return the offset in microseconds of a zone whose name alone fixes the offset (``UTC``, ``+05:30``,
-    ``GMT-3``), else None. Raises ValueError for an unknown zone.
+    ``GMT-3``); None for any other zone. Raises ValueError for an unknown zone.
 
     >>> fixed_offset("+05:30"), fixed_offset("Europe/Paris")
     (19800000000, None)
@@ -43,22 +44,22 @@ def fixed_offset(name: str) -> int | None:
 
 
 def to_wall_clock(instants: pa.Array, zone: str) -> pa.Array:
-    """Convert timestamps to the times that the wall clock of the zone of that name shows (timestamp_ntz)."""
+    """Convert an array of timestamps to the local times (timestamp_ntz) of the zone named ``zone``."""
     if is_utc(zone):
         return instants.view(TIMESTAMP_NTZ)
     return from_numpy(wall_clock(_micros(instants), zone), TIMESTAMP_NTZ, valid_mask(instants))
 
 
 def from_wall_clock(clock: pa.Array, zone: str) -> pa.Array:
-    """Convert times of the wall clock of the zone of that name (timestamp_ntz) to instants (timestamp)."""
+    """Convert an array of local times (timestamp_ntz) of the zone named ``zone`` to timestamps. A time that
+    the clock shows twice or never is treated as in :func:`instants_of`."""
     if is_utc(zone):
         return clock.view(TIMESTAMP)
     return from_numpy(instants_of(_micros(clock), zone), TIMESTAMP, valid_mask(clock))
 
 
 def wall_clock(instants: Micros, zone: str) -> Micros:
-    """Convert instants to the times that the wall clock of the zone of that name shows, both in microseconds
-    since 1970."""
+    """Convert instants to the local times of the zone named ``zone``, both in microseconds since 1970."""
     offset = fixed_offset(zone)
     if offset is not None:
         return instants + offset if offset else instants
@@ -67,10 +68,11 @@ def wall_clock(instants: Micros, zone: str) -> Micros:
 
 
 def instants_of(clock: Micros, zone: str, preferred: Micros | None = None) -> Micros:
-    """Convert times of the zone's wall clock to instants, both in microseconds since 1970.
+    """Convert local times of the zone named ``zone`` to instants, both in microseconds since 1970.
 
-    Of a time that the clock shows twice, the earlier instant is taken; the later one only if its offset is
-    the row's ``preferred`` offset (in microseconds; None = none is preferred).
+    For a time that the clock shows twice, the result is the earlier instant, or the later instant if its
+    offset is the row's ``preferred`` offset (in microseconds; None = no preference). A time that the clock
+    skips is read with the offset before the gap.
     """
     offset = fixed_offset(zone)
     if offset is not None:
@@ -88,8 +90,8 @@ def _micros(array: pa.Array) -> Micros:
 
 
 def offset_micros(clock: int, zone: datetime.tzinfo) -> int:
-    """Return the zone's offset, in microseconds, when its wall clock shows the time ``clock`` (microseconds
-    since 1970): of a time that the clock shows twice, the offset of the earlier instant."""
+    """Return the zone's offset in microseconds when its wall clock shows the time ``clock`` (microseconds
+    since 1970). For a time that the clock shows twice, return the offset of the earlier instant."""
     # Move years beyond Python's range by whole cycles of the calendar.
     if clock < _PYTHON_YEARS[0]:
         clock = _PYTHON_YEARS[0] + (clock - _PYTHON_YEARS[0]) % CYCLE

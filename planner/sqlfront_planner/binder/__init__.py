@@ -48,14 +48,15 @@ __all__ = ["NO_ARGUMENTS", "Arguments", "BindSettings", "Binding", "bind", "bind
 class Binding(msgspec.Struct, frozen=True):
     """A bound query and its dependencies.
 
-    ``arguments`` are the arguments of binding, followed by the values of the lifted literals; ``pinned`` the
-    positions of the arguments on whose value, not only type, the plan depends. ``lifted`` maps the positions
-    of the arguments that are literals of the text to whether a minus sign stands before the literal;
-    ``titles`` maps ordinals of result columns to the parameters that name these columns.
+    ``arguments`` are the values of the query's parameters, followed by the values of its lifted literals:
+    literals of the text that became parameters, so that texts with other values share the plan. ``pinned``
+    has the positions of the arguments on whose value, not only type, the plan depends. ``lifted`` maps the
+    positions of lifted literals to whether a minus sign stands before the literal; ``titles`` maps ordinals
+    of result columns to the parameters whose values name these columns.
 
     ``relations`` are the names of the tables and views read, ``temporary`` the temporary relations among
     them, ``lookups`` the catalog's lookups with the results, ``snapshots`` the tables read with their
-    versions. ``repeatable`` is false if the plan reads tables outside of the catalog (``format.`path```).
+    versions. ``repeatable`` is False if the plan reads tables outside of the catalog (``format.`path```).
     """
 
     plan: LogicalPlan
@@ -76,10 +77,10 @@ def bind(
     settings: BindSettings = _DEFAULT_SETTINGS,
     parameters: Arguments | Sequence[object] | Mapping[str, object] | None = None,
 ) -> LogicalPlan:
-    """The logical plan of a query. ``parameters`` are the values of the query's parameters by position or by
-    name; None = the query has none.
+    """Return the logical plan of a query. ``parameters`` are the values of the query's parameters by position
+    or by name; None = the query has no parameters.
 
-    Raises ProgrammingError and NotSupportedError that point into ``query.sql``.
+    Raises ProgrammingError and NotSupportedError with positions in ``query.sql``.
     """
     return bind_query(query, catalog, settings, parameters).plan
 
@@ -90,8 +91,8 @@ def bind_query(
     settings: BindSettings = _DEFAULT_SETTINGS,
     parameters: Arguments | Sequence[object] | Mapping[str, object] | None = None,
 ) -> Binding:
-    """The logical plan of a query, and its dependencies besides the text and the arguments' types. Parameters
-    and errors are those of :func:`bind`."""
+    """Return the logical plan of a query together with everything that the plan depends on besides the text
+    and the types of the arguments. Parameters and errors are those of :func:`bind`."""
     arguments = Arguments.of(parameters) if parameters is not None else NO_ARGUMENTS
     # A name stands for the same table in the whole query, whatever happens to the catalog meanwhile.
     pinned = catalog.pinned()

@@ -1,5 +1,6 @@
-"""Aggregate and window calls of one SELECT, collected during the binding of expressions, and stand-ins for
-the calls' values until the columns are known."""
+"""The aggregate and window calls of one SELECT, collected while its expressions are bound.
+
+Until the columns of the calls' values are known, bound expressions hold stand-ins for these values."""
 
 from collections.abc import Callable
 from itertools import islice
@@ -32,23 +33,23 @@ WindowOrder = tuple[Expr, SortOrder]
 
 
 class AggregateOutput(Expr, frozen=True, tag_field="kind", tag=True):
-    """The value of aggregate call ``index`` while the select list is being bound; replaced by a Column once
-    the keys are known."""
+    """A stand-in for the value of the SELECT's aggregate call number ``index`` while the select list is being
+    bound; a Column replaces it once the grouping keys are known."""
 
     index: int
 
 
 class GroupingOutput(Expr, frozen=True, tag_field="kind", tag=True):
-    """The value of ``grouping`` call ``index`` while the select list is being bound; replaced by a Column
-    once the keys are known."""
+    """A stand-in for the value of the SELECT's ``grouping`` call number ``index`` while the select list is
+    being bound; a Column replaces it once the grouping keys are known."""
 
     index: int
 
 
 class GroupingCall(msgspec.Struct, frozen=True):
-    """A call ``grouping(key)`` or ``grouping_id(keys)``, which tell the grouping sets apart; without
-    ``arguments`` the call is over all keys. ``type`` is the type of the call's value, ``node`` the call in
-    the text."""
+    """A call ``grouping(key)`` or ``grouping_id(keys)``, whose value tells which keys a row's grouping set
+    omits; without ``arguments`` the call is over all keys. ``type`` is the type of the value, ``node`` the
+    call in the text."""
 
     arguments: tuple[Expr, ...]
     type: pa.DataType
@@ -56,19 +57,20 @@ class GroupingCall(msgspec.Struct, frozen=True):
 
 
 class Aggregates(msgspec.Struct):
-    """The aggregate calls (``calls``) and ``grouping`` calls (``groupings``) of one SELECT; equal calls are
-    computed once."""
+    """The aggregate calls (``calls``) and ``grouping`` calls (``groupings``) of one SELECT, each distinct
+    call once."""
 
     calls: list[AggregateCall] = msgspec.field(default_factory=list)
     groupings: list[GroupingCall] = msgspec.field(default_factory=list)
 
     @property
     def used(self) -> bool:
-        """Whether the SELECT has aggregate or ``grouping`` calls."""
+        """True if the SELECT has aggregate or ``grouping`` calls."""
         return bool(self.calls or self.groupings)
 
     def add_grouping(self, call: GroupingCall) -> Expr:
-        """Add a ``grouping`` call unless an equal one is there; return the stand-in for the call's value."""
+        """Add a ``grouping`` call unless an equal call was added before; return the stand-in for its
+        value."""
         for place, other in enumerate(self.groupings):
             if (call.arguments, call.type) == (other.arguments, other.type):
                 return GroupingOutput(call.type, place)
@@ -76,15 +78,15 @@ class Aggregates(msgspec.Struct):
         return GroupingOutput(call.type, len(self.groupings) - 1)
 
     def add(self, call: AggregateCall) -> Expr:
-        """Add an aggregate call unless an equal one is there; return the stand-in for the call's value."""
+        """Add an aggregate call unless an equal call was added before; return the stand-in for its value."""
         if call not in self.calls:
             self.calls.append(call)
         return AggregateOutput(call.type, self.calls.index(call))
 
 
 class WindowOutput(Expr, frozen=True, tag_field="kind", tag=True):
-    """The value of window call ``index`` while the select list is being bound; replaced by a Column once the
-    Window nodes are made."""
+    """A stand-in for the value of the SELECT's window call number ``index`` while the select list is being
+    bound; a Column replaces it once the Window nodes are made."""
 
     index: int
 
@@ -96,8 +98,8 @@ class AliasOutput(Expr, frozen=True, tag_field="kind", tag=True):
 
 
 def as_read(expression: Expr, index: int) -> Expr:
-    """The expression by which later columns of the select list read its column ``index``: the column's own
-    expression if short or nondeterministic, else an :class:`AliasOutput`."""
+    """Return the expression by which later columns of the select list read the column ``index``: the column's
+    ``expression`` itself if it is short or nondeterministic, else an :class:`AliasOutput`."""
     if isinstance(expression, Column | Literal | Parameter):
         return expression
     is_short = next(islice(walk(expression), _MOST_COPIED, None), None) is None
@@ -105,7 +107,7 @@ def as_read(expression: Expr, index: int) -> Expr:
 
 
 class WindowItem(msgspec.Struct, frozen=True):
-    """A window call with its window: the partition's expressions, the items of ORDER BY, the name of the
+    """A window call with its window: the expressions of PARTITION BY, the items of ORDER BY, the name of the
     result column, and the call's node in the text."""
 
     call: WindowCall
@@ -115,8 +117,8 @@ class WindowItem(msgspec.Struct, frozen=True):
     node: exp.Expr
 
     def over(self, rewrite: Callable[[Expr, exp.Expr], Expr]) -> "WindowItem":
-        """The item with all its expressions rewritten over another row; ``rewrite`` is given an expression
-        and the call's node."""
+        """Return the item with every expression replaced by ``rewrite(expression, node)``, which rewrites the
+        expression for another input row; ``node`` is the call's node, for messages."""
         call = self.call
         arguments = tuple(rewrite(argument, self.node) for argument in call.arguments)
         return WindowItem(
@@ -129,13 +131,13 @@ class WindowItem(msgspec.Struct, frozen=True):
 
 
 class Windows(msgspec.Struct):
-    """The window calls of one SELECT; equal calls are computed once."""
+    """The window calls of one SELECT (``items``), each distinct call once."""
 
     items: list[WindowItem] = msgspec.field(default_factory=list)
 
     def add(self, item: WindowItem) -> Expr:
-        """Add a window call unless an equal call over an equal window is there; return the stand-in for its
-        value."""
+        """Add a window call unless an equal call over an equal window was added before; return the stand-in
+        for its value."""
         for place, other in enumerate(self.items):
             if (item.call, item.partition, item.order) == (other.call, other.partition, other.order):
                 return WindowOutput(item.call.type, place)
@@ -143,8 +145,8 @@ class Windows(msgspec.Struct):
         return WindowOutput(item.call.type, len(self.items) - 1)
 
     def apply(self, plan: LogicalPlan) -> tuple[LogicalPlan, dict[int, Column]]:
-        """The plan with a Window node added per distinct window, and the new column of each call by the
-        call's index."""
+        """Add a Window node per distinct window to the plan. Return the new plan, and a mapping from each
+        call's index to the new column that has the call's value."""
         places: dict[int, Column] = {}
         groups: dict[tuple[tuple[Expr, ...], tuple[WindowOrder, ...]], list[int]] = {}
         for index, item in enumerate(self.items):
@@ -165,9 +167,9 @@ class Windows(msgspec.Struct):
 
 
 class SelectItem(msgspec.Struct, frozen=True):
-    """A column of the select list: the expression, the name, the node in the text, and the ``qualifier`` by
-    which an ORDER BY over the output may name the column. ``uses_alias``: the expression reads an alias of
-    the list. ``is_column``: the column is an input column under its own name."""
+    """A column of the select list: the expression, the name, the node in the text, and the ``qualifier`` that
+    an ORDER BY may write before the name. ``uses_alias``: the expression reads the alias of another column of
+    the list. ``is_column``: the column is an input column under its input name."""
 
     expression: Expr
     name: str

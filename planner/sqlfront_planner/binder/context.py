@@ -47,17 +47,17 @@ class BindSettings(msgspec.Struct, frozen=True):
 
     @property
     def evaluation(self) -> Settings:
-        """The settings for the evaluation of expressions, such as the folding of constants."""
+        """The part of the settings that evaluation needs, for example to fold constants."""
         return Settings(self.time_zone)
 
 
 class Arguments(msgspec.Struct, frozen=True):
-    """The values for a statement's parameters, by position (``?``) or by name (``:name``), with the values'
+    """The values of a statement's parameters, by position (``?``) or by name (``:name``), with the values'
     types.
 
-    Named arguments are sorted by name, so that equal sets of names give equal plans. Literals of the text may
-    follow the user's arguments; ``lifted`` maps a literal's range in the text (start, end) to the literal's
-    position.
+    Named arguments are sorted by name, so that equal sets of names give equal plans. Values of lifted
+    literals (literals of the text that are treated as parameters) follow the user's arguments; ``lifted``
+    maps the literal's range in the text (start, end) to the position of its value.
     """
 
     values: tuple[object, ...] = ()
@@ -71,9 +71,9 @@ class Arguments(msgspec.Struct, frozen=True):
         given: "Sequence[object] | Mapping[str, object] | Arguments | None",
         time_zone: str | None = "UTC",
     ) -> "Arguments":
-        """The arguments from the user's values: a sequence for ``?``, a mapping for ``:name``, None for no
-        arguments; Arguments are returned unchanged. A datetime without a zone is in ``time_zone``, None = the
-        machine's zone.
+        """Make arguments from the user's values: a sequence for ``?``, a mapping for ``:name``, None for no
+        arguments; Arguments are returned unchanged. A datetime without a zone is a local time of
+        ``time_zone`` (None = the machine's zone).
 
         Raises ProgrammingError for a value of a class without SQL type.
 
@@ -95,12 +95,12 @@ class Arguments(msgspec.Struct, frozen=True):
 
     @property
     def given(self) -> int:
-        """The number of the user's arguments; literals of the text don't count."""
+        """The number of the user's arguments, without the lifted literals of the text."""
         return len(self.values) - len(self.lifted)
 
     def with_room_for(self, literals: Sequence[tuple[int, int]]) -> "Arguments":
-        """The arguments, followed by one position per range (start, end) in ``literals``, the places of
-        literals in the text. The new positions hold None of type VOID until :meth:`with_literals` fills
+        """Return the arguments with a new position for each literal of the text in ``literals``, given by its
+        range (start, end). The new positions hold None of type VOID until :meth:`with_literals` fills
         them."""
         count = len(self.values)
         lifted = {span: count + number for number, span in enumerate(literals)}
@@ -110,7 +110,8 @@ class Arguments(msgspec.Struct, frozen=True):
         )
 
     def with_literals(self, literals: Mapping[int, Literal]) -> "Arguments":
-        """The arguments with the values and types of ``literals``, which are given by position."""
+        """Return the arguments with the values and types of ``literals``, which maps positions to
+        literals."""
         if not literals:
             return self
         values, kinds = list(self.values), list(self.types)
@@ -119,8 +120,8 @@ class Arguments(msgspec.Struct, frozen=True):
         return Arguments(tuple(values), tuple(kinds), self.names, self.lifted)
 
     def place(self, name: str) -> int | None:
-        """The position of the argument for the parameter ``name``, None if there is no argument for the
-        parameter. A :class:`PositionalParameter` finds only arguments by position, any other name only named
+        """Return the position of the argument for the parameter ``name``; None if the parameter has no
+        argument. A :class:`PositionalParameter` finds only arguments by position, any other name only named
         arguments."""
         if isinstance(name, PositionalParameter):
             place = name.position
@@ -128,8 +129,8 @@ class Arguments(msgspec.Struct, frozen=True):
         return self.names.index(name) if self.names is not None and name in self.names else None
 
     def bound_place(self, name: str) -> int:
-        """As :meth:`place`; raises ProgrammingError (UNBOUND_SQL_PARAMETER) for a parameter without an
-        argument."""
+        """Return the position of the argument for the parameter ``name``, as :meth:`place` finds it. Raises
+        ProgrammingError (UNBOUND_SQL_PARAMETER) if the parameter has no argument."""
         place = self.place(name)
         if place is None:
             shown = f"?{name.position + 1}" if isinstance(name, PositionalParameter) else name
@@ -147,9 +148,9 @@ NO_ARGUMENTS: Final = Arguments()
 
 
 def typed_value(value: object, time_zone: str | None = "UTC") -> tuple[object, pa.DataType]:
-    """The value that a Literal holds for a Python value, and the type that Spark gives the value. A numpy
-    scalar has the type of its width, an Arrow scalar its own type; a datetime without a zone is in
-    ``time_zone``, None = the machine's zone.
+    """Return the value that a Literal holds for a Python value, and the type that Spark gives the value. A
+    numpy scalar has the type of its width, an Arrow scalar its Arrow type. A datetime without a zone is a
+    local time of ``time_zone`` (None = the machine's zone).
 
     Raises ProgrammingError (INVALID_SQL_ARG) for unsupported classes and Arrow types, and
     NUMERIC_VALUE_OUT_OF_RANGE for a number of more than 38 digits.
@@ -244,10 +245,12 @@ class MovedBy(Enum):
 
 
 class TimeShift(msgspec.Struct, frozen=True):
-    """A sum, difference or product that Spark displays in its own way: a date or timestamp moved by an
-    amount, or a number times an interval. ``node`` is the node of the operator, held so that no new node gets
-    the identity under which the entry is stored. ``swapped``: the date or timestamp is the right operand (of
-    a product: the interval is)."""
+    """An operation whose text in column names Spark writes differently: a date or timestamp moved by an
+    amount, or a number times an interval.
+
+    ``by`` is the kind of amount. ``swapped``: the date or timestamp (in a product, the interval) is the right
+    operand. ``node`` is the operator's node; the entry is stored under the node's ``id()``, and the reference
+    keeps that id from being reused."""
 
     node: exp.Expr
     by: MovedBy
@@ -257,18 +260,20 @@ class TimeShift(msgspec.Struct, frozen=True):
 class StatementContext(msgspec.Struct):
     """The state of binding one statement.
 
-    ``literals`` maps the ranges of the text's liftable literals to argument positions; ``lifted`` maps the
-    positions of the literals that became parameters to whether a minus sign stands before; ``titles`` maps
-    ordinals of result columns to the parameters that name these columns. ``pinned`` collects the positions of
-    the arguments whose *value* determined a part of the plan (a column's name, a type, a limit): a plan may
-    only be used again with equal values.
+    Some literals of the text are lifted: they become parameters, so that texts with other values share the
+    plan. ``literals`` maps the ranges of the literals that may be lifted to argument positions; ``lifted``
+    maps the positions of lifted literals to whether a minus sign stands before the literal. ``titles`` maps
+    ordinals of result columns to the parameters whose values name these columns. ``pinned`` collects the
+    positions of the arguments whose *value* determined a part of the plan (a column's name, a type, a limit):
+    a plan may only be used again with equal values.
 
     ``relations`` collects the names of the tables and views read, ``temporary`` the names of temporary
     relations. ``views_open`` are the views whose queries are being bound, outermost first; ``views`` holds
-    the bound queries of views whose uses share a plan, ``subqueries`` the bound queries of expressions by the
-    identities of node and scope, which the entry holds. ``moved`` holds the date arithmetic by the node's
-    identity. ``conditions``: see :func:`~.expressions.literals.is_compared`. ``uses`` counts the uses of
-    common table expressions, ``depth`` the expressions and queries around the current node.
+    the bound queries of views whose uses share a plan. ``subqueries`` holds the bound queries of subqueries
+    in expressions, by the ids of node and scope; the entries refer to both, so that the ids stay unique.
+    ``moved`` holds the :class:`TimeShift` of each date or interval operation by the node's id. ``conditions``
+    is the cache of :func:`~.expressions.literals.is_compared`. ``uses`` counts the uses of common table
+    expressions, ``depth`` the expressions and queries around the current node.
     """
 
     catalog: Catalog
@@ -297,31 +302,32 @@ class StatementContext(msgspec.Struct):
     _path_tables: dict[tuple[str, ...], Table | None] = msgspec.field(default_factory=dict)
 
     def snapshot(self, table: Table) -> Snapshot:
-        """The version of the table that the statement reads; fixed by the first call for the table."""
+        """Return the version of the table that the statement reads: the current version at the first call for
+        the table, the same version at each later call."""
         entry = self._snapshots.get(id(table))
         if entry is None:
             entry = self._snapshots[id(table)] = (table, table.snapshot())
         return entry[1]
 
     def snapshots(self) -> Iterable[tuple[Table, Snapshot]]:
-        """The tables that the statement reads, each with the version that is read."""
+        """Return the tables that the statement reads so far, each with the version that is read."""
         return self._snapshots.values()
 
     @property
     def reads_paths(self) -> bool:
-        """Whether the statement names a table outside of the catalog (``format.`path```)."""
+        """True if the statement names a table outside of the catalog (``format.`path```)."""
         return bool(self._path_tables)
 
     def path_table(self, parts: tuple[str, ...]) -> Table | None:
-        """The table of a path, None if the name is no path, see
-        :meth:`~sqlfront_planner.catalog.Catalog.path_table`; all uses of a name get one table."""
+        """Return the table that a name like ``format.`path``` means, the same table for all uses of the name;
+        None if the name is no path (see :meth:`~sqlfront_planner.catalog.Catalog.path_table`)."""
         if parts not in self._path_tables:
             self._path_tables[parts] = self.catalog.path_table(parts)
         return self._path_tables[parts]
 
     def is_repeatable(self, plan: LogicalPlan) -> bool:
-        """Whether ``plan``, a common table expression's, may be computed for each of its uses: each
-        computation gives the same rows. Each call counts as one use (``uses``)."""
+        """Return whether each computation of ``plan``, the plan of a common table expression, gives the same
+        rows, so that the plan may be computed once per use. Each call adds 1 to ``uses``."""
         self.uses += 1
         is_known = id(plan) in self._repeatable
         if is_known or shared_rows.is_repeatable(plan, self._repeatable):
@@ -330,15 +336,16 @@ class StatementContext(msgspec.Struct):
         return False
 
     def shared(self, plan: LogicalPlan, name: str) -> LogicalScan:
-        """A scan, shown as ``name``, of the plan's rows; the rows are computed once for all calls with this
-        plan."""
+        """Return a scan, shown in EXPLAIN as ``name``, of the rows of ``plan``. All calls with the same plan
+        object return the same scan, so that the rows are computed once."""
         entry = self._shared.get(id(plan))
         if entry is None:
             entry = self._shared[id(plan)] = (plan, shared_rows.shared_scan(name, plan))
         return entry[1]
 
     def parameter(self, name: str) -> Expr:
-        """The expression of a parameter. A null argument has no type, so the plan holds the null itself.
+        """Return the expression of a parameter: a Parameter or, for a null argument, which has no type, the
+        literal NULL.
 
         Raises ProgrammingError (UNBOUND_SQL_PARAMETER) for a parameter without an argument.
         """
@@ -349,18 +356,18 @@ class StatementContext(msgspec.Struct):
         return Parameter(data_type, place, number_of(self.arguments.values[place]))
 
     def title(self, name: str, column: int) -> Expr:
-        """The expression of the parameter ``name`` that is the whole result column with the ordinal
-        ``column``. If the parameter's type is one of ``_NAMING``, ``titles`` notes that the argument's value
-        names the column in each run."""
+        """Return the expression of the parameter ``name``, which alone forms the result column with the
+        ordinal ``column``. If the parameter's type is one of ``_NAMING``, ``titles`` records that in each run
+        the argument's value names the column."""
         parameter = self.parameter(name)
         if isinstance(parameter, Parameter) and parameter.type in _NAMING:
             self.titles[column] = parameter
         return parameter
 
     def titled(self, expression: Expr) -> Expr:
-        """The literal with the value of a parameter, to name a column. A parameter in ``titles`` isn't
-        pinned, since each run names the column anew; any other parameter is pinned; other expressions are
-        returned unchanged."""
+        """Return a parameter as a literal with its value, from which a column's name is made; any other
+        expression is returned unchanged. The parameter is pinned unless it is in ``titles``, since those name
+        their column anew in each run."""
         if isinstance(expression, Parameter) and expression in self.titles.values():
             return Literal(expression.type, self._value(expression.index))
         return self.known_value(expression)
@@ -368,10 +375,10 @@ class StatementContext(msgspec.Struct):
     def lift(
         self, node: exp.Expr, literal: Literal, *, negative: bool = False, column: int | None = None
     ) -> Expr:
-        """The parameter that replaces ``literal``, a literal of the text at ``node``; ``negative``: a minus
-        sign stands before the node. If the context has no argument position for the literal, its value may
-        not differ from run to run, and the literal itself is returned. With ``column``, the ordinal of a
-        result column, the parameter names that column."""
+        """Return the parameter that replaces ``literal``, a literal of the text at ``node``; ``negative``: a
+        minus sign stands before the node. With ``column``, the ordinal of a result column, the parameter's
+        value names that column. If the context has no argument position for the literal, the literal can't be
+        lifted and is returned unchanged."""
         meta = node._meta
         place = self.literals.get((meta["start"], meta["end"] + 1)) if meta and "start" in meta else None
         if place is None:
@@ -385,19 +392,20 @@ class StatementContext(msgspec.Struct):
         return parameter
 
     def settle(self, expression: Expr) -> Expr:
-        """The literal with the value of a lifted parameter, whose value is pinned; a parameter of the user
-        and any other expression are returned unchanged."""
+        """Return a lifted literal's parameter as a literal again, and pin its value; a parameter of the user,
+        and any other expression, is returned unchanged."""
         if isinstance(expression, Parameter) and expression.index >= self.arguments.given:
             return self.known_value(expression)
         return expression
 
     def pin(self, place: int) -> object:
-        """The value of the argument at position ``place``; the plan depends on this value from now on."""
+        """Return the value of the argument at position ``place``, and record in ``pinned`` that the plan
+        depends on the value."""
         self.pinned.add(place)
         return self._value(place)
 
     def filled(self) -> Arguments:
-        """The arguments, with the values of the literals that became parameters in their positions."""
+        """Return the arguments, with the values of the lifted literals in their positions."""
         return self.arguments.with_literals(self._filled)
 
     def _value(self, place: int) -> object:
@@ -405,8 +413,8 @@ class StatementContext(msgspec.Struct):
         return self.arguments.values[place] if literal is None else literal.value
 
     def known_value(self, expression: Expr) -> Expr:
-        """The literal with the value of a parameter, whose value is pinned; other expressions are returned
-        unchanged."""
+        """Return a parameter as a literal with the argument's value, and pin the value; any other expression
+        is returned unchanged."""
         if isinstance(expression, Parameter):
             return Literal(expression.type, self.pin(expression.index))
         return expression

@@ -1,7 +1,7 @@
-"""Lateral column aliases: columns of the select list that later columns read.
+"""Lateral column aliases: columns of the select list that later columns of the list read by their aliases.
 
-A short aliased expression is expanded in place. Expanding a chain of aliases would take space by the square
-of their number, and exponential space if each reads the previous one twice. So
+A short aliased expression is copied into the expression that reads it. Copying a chain of aliases would take
+space by the square of its length, and exponential space if each alias reads the previous alias twice. So an
 :class:`~.collected_calls.AliasOutput` stands for a longer expression, which becomes a column of a projection
 below, as all aliases do in Spark.
 """
@@ -20,13 +20,14 @@ _MOST_WRITTEN_OUT: Final = 20_000
 
 
 def aliases_read(expression: Expr) -> frozenset[int]:
-    """The indexes of the select list's columns that the expression reads by an :class:`AliasOutput`."""
+    """Return the indexes of the select list's columns that the expression reads by an
+    :class:`AliasOutput`."""
     return frozenset([item.index for item in walk(expression) if isinstance(item, AliasOutput)])
 
 
 def written_out(expression: Expr, columns: Sequence[Expr]) -> Expr:
-    """The expression with every :class:`AliasOutput` replaced by the column's own expression; ``columns`` are
-    the select list's expressions, over the row of ``expression``.
+    """Return the expression with every :class:`AliasOutput` replaced by the expression of the column that it
+    stands for; ``columns`` are the select list's expressions.
 
     Raises FAILED_TO_PARSE_TOO_COMPLEX if the expanded columns have more than 20,000 nodes.
     """
@@ -51,12 +52,12 @@ def written_out(expression: Expr, columns: Sequence[Expr]) -> Expr:
 def apply_aliases(
     plan: LogicalPlan, columns: Sequence[Expr], names: Sequence[str], read: frozenset[int]
 ) -> tuple[LogicalPlan, Mapping[int, Column]]:
-    """Append the select list's columns with the indexes ``read``, and all columns read by these columns, to
-    the plan's row.
+    """Add projections to the plan that append the select list's columns with the indexes ``read``, and all
+    columns that these columns read.
 
-    ``columns`` and ``names`` are the select list. Returns the plan with its new projections, and the new
-    column of each appended index. Columns of one level share a projection; a column stands one level above
-    the columns that it reads.
+    ``columns`` and ``names`` are the select list. Returns the new plan, and a mapping from the index of each
+    appended column to the Column that reads it. Columns of one level share a projection; a column's level is
+    one above those of the columns that it reads.
     """
     levels: dict[int, int] = {}
     below = {index: aliases_read(columns[index]) for index in range(max(read) + 1)}
@@ -79,6 +80,6 @@ def apply_aliases(
 
 
 def placed(expression: Expr, places: Mapping[int, Column]) -> Expr:
-    """The expression with every :class:`AliasOutput` replaced by its column in ``places``, from
-    :func:`apply_aliases`."""
+    """Return the expression with every :class:`AliasOutput` replaced by the Column for its index in
+    ``places``, the mapping that :func:`apply_aliases` returns."""
     return transform(expression, lambda item: places[item.index] if isinstance(item, AliasOutput) else item)

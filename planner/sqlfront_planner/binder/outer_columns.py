@@ -1,4 +1,5 @@
-"""Checks and rewrites of subqueries whose enclosing row changes."""
+"""Checks and rewrites of subqueries that read the enclosing query's row, for clauses in which Spark allows no
+such subquery, and for grouping, which changes that row."""
 
 from collections.abc import Callable
 
@@ -21,23 +22,23 @@ from sqlfront_values.expressions import Expr, transform, walk
 
 
 def refuse_correlated(expression: Expr, place: str, node: exp.Expr) -> None:
-    """Raise NotSupportedError if the expression has a scalar subquery that reads the enclosing row; ``place``
-    names the place in the error, such as "in ORDER BY", where Spark allows no such subquery."""
+    """Raise NotSupportedError if the expression has a scalar subquery that reads the enclosing query's row.
+    ``place`` names the clause in the message, such as "in ORDER BY"."""
     if any(isinstance(item, ScalarSubquery) and is_correlated(item.plan) for item in walk(expression)):
         raise unsupported(f"A correlated subquery {place}", node)
 
 
 def refuse_predicates(expression: Expr, place: str, node: exp.Expr) -> None:
-    """Raise NotSupportedError if the expression has EXISTS, or IN over a query; ``place`` names the place in
-    the error, such as "in ORDER BY", where Spark allows neither."""
+    """Raise NotSupportedError if the expression has EXISTS, or IN over a query. ``place`` names the clause in
+    the message, such as "in ORDER BY"."""
     if any(isinstance(item, Exists | InSubquery) for item in walk(expression)):
         raise unsupported(f"EXISTS or IN over a query {place}", node)
 
 
 def replace_outer(subquery: Subquery, rewrite: Callable[[OuterColumn], Expr]) -> Subquery:
-    """The subquery with ``rewrite`` applied to every column of the enclosing row that its plan reads.
+    """Return the subquery with ``rewrite`` applied to every column of the enclosing row that its plan reads.
 
-    Nested subqueries stay unchanged, since the outer columns in them mean the subquery's own rows.
+    Nested subqueries stay unchanged, since their outer columns are columns of this subquery's rows.
     """
 
     def replace(item: Expr) -> Expr:

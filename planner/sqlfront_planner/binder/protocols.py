@@ -1,9 +1,9 @@
-"""Protocols between the parts of the binder.
+"""Protocols by which the parts of the binder use each other without an import cycle.
 
 Two classes compose the binder: :class:`~sqlfront_planner.binder.query.QueryBinder` binds queries with the
 modules of their clauses, :class:`~sqlfront_planner.binder.expressions.expression_binder.ExpressionBinder`
-binds expressions with the handlers that the modules of the kinds register. A module that one of the two
-classes calls, and that calls back, imports the protocol.
+binds expressions with the handlers that other modules register. A module that is called by one of the two
+classes, and calls it in turn, imports the protocol instead of the class.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,30 +22,31 @@ class Queries(Protocol):
 
     @property
     def context(self) -> StatementContext:
-        """The shared state of the whole statement."""
+        """The state that all binders of the statement share."""
 
     @property
     def enclosing(self) -> Scope | None:
         """The scope around the subquery that is being bound; None outside of subqueries."""
 
     def bind(self, query: exp.Expr, parent: Scope | None = None) -> BoundQuery:
-        """The bound query; ``parent`` is the scope of the enclosing query, None if there is none."""
+        """Bind a query; ``parent`` is the scope of the enclosing query, None if there is none."""
 
     def within(self, query: exp.Expr, scope: Scope) -> BoundQuery:
-        """The bound query of a subquery in an expression; ``scope`` is the scope of that expression."""
+        """Bind a subquery that stands in an expression; ``scope`` is the scope of that expression."""
 
     def alone(self) -> "Queries":
-        """The binder without common table expressions, for a view's query."""
+        """Return a binder without common table expressions in scope, for a view's query."""
 
     def common_table(self, name: str) -> BoundQuery | None:
-        """The common table expression with that name, in any case; None if none is in scope."""
+        """Return the common table expression with that name, in any case; None if no such expression is in
+        scope."""
 
     def common_names(self) -> tuple[str, ...]:
-        """The names of the common table expressions in scope."""
+        """Return the names of the common table expressions in scope."""
 
     def outer_names(self, query: exp.Expr, scope: Scope) -> list[str]:
-        """The names of the columns of ``scope``, the enclosing query's, that a subquery reads, without
-        duplicates."""
+        """Return the names of the columns of ``scope``, the enclosing query's scope, that the subquery
+        ``query`` reads, without duplicates."""
 
 
 class Binder(Protocol):
@@ -54,22 +55,23 @@ class Binder(Protocol):
 
     @property
     def queries(self) -> Queries:
-        """The binder of the query around the expressions."""
+        """The binder of the query that contains the expressions."""
 
     @property
     def context(self) -> StatementContext:
-        """The shared state of the whole statement."""
+        """The state that all binders of the statement share."""
 
     @property
     def scope(self) -> Scope:
-        """The columns in scope."""
+        """The columns that the expressions can name."""
 
     @property
     def aliases(self) -> Mapping[str, Sequence[Expr]]:
         """The earlier columns of the select list, by lower-case name."""
 
     def bind(self, node: exp.Expr) -> Expr:
-        """The typed expression of a node."""
+        """Return the typed expression of a node."""
 
     def window(self, node: exp.Window) -> exp.Window:
-        """The window of an OVER clause: the clause itself, or the named definition in the WINDOW clause."""
+        """Return the definition of an OVER clause's window: the clause itself or, for ``OVER name``, the
+        definition in the WINDOW clause."""

@@ -1,5 +1,5 @@
-"""Binding of queries: WITH, set operations, parentheses, ORDER BY and LIMIT around them; :mod:`.select` binds
-one SELECT."""
+"""Binding of queries: WITH, set operations, parentheses, and ORDER BY and LIMIT of those; :mod:`.select`
+binds one SELECT."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -48,8 +48,8 @@ _SETS: Final[dict[type[exp.Expr], tuple[str, SetKind, SetKind]]] = {
 class QueryBinder(msgspec.Struct, frozen=True):
     """A binder of queries; ``common`` holds the common table expressions in scope, by lower-case name.
 
-    ``enclosing`` is the scope around the subquery that is being bound; in Spark the subquery's FROM and WITH
-    may read that scope.
+    ``enclosing`` is the scope around the subquery that is being bound; in Spark, FROM and WITH of the
+    subquery may read that scope.
     """
 
     context: StatementContext
@@ -57,7 +57,7 @@ class QueryBinder(msgspec.Struct, frozen=True):
     enclosing: Scope | None = None
 
     def bind(self, query: exp.Expr, parent: Scope | None = None) -> BoundQuery:
-        """The bound query; ``parent`` is the scope of the enclosing query, whose columns a subquery may read,
+        """Bind a query. ``parent`` is the scope of the enclosing query, whose columns a subquery may read;
         None if there is none. Deep nesting continues on another stack."""
         check()
         context = self.context
@@ -71,8 +71,8 @@ class QueryBinder(msgspec.Struct, frozen=True):
             context.depth -= 1
 
     def within(self, query: exp.Expr, scope: Scope) -> BoundQuery:
-        """The bound query of a subquery in an expression over ``scope``. A subquery is bound once, although
-        the binder asks for its name and its type, too."""
+        """Bind a subquery that stands in an expression over ``scope``. A second call for the same subquery,
+        for its name or type, returns the first call's result."""
         key = id(query), id(scope)
         known = self.context.subqueries.get(key)
         if known is None:
@@ -81,23 +81,26 @@ class QueryBinder(msgspec.Struct, frozen=True):
         return known[2]
 
     def alone(self) -> "QueryBinder":
-        """The binder of a view's query, without the common table expressions around the view's use."""
+        """Return a binder for a view's query, which doesn't see the common table expressions of the query
+        that uses the view."""
         return QueryBinder(self.context)
 
     def common_table(self, name: str) -> BoundQuery | None:
-        """The common table expression with that name, in any case; None if none is in scope. If computing it
-        for each use could give different rows, the returned plan scans rows that are computed once."""
+        """Return the common table expression with that name, in any case; None if no such expression is in
+        scope. If computing it for each use could give different rows, the returned plan scans rows that are
+        computed once."""
         found = self.common.get(name.lower())
         if found is None or self.context.is_repeatable(found.plan):
             return found
         return replace(found, plan=self.context.shared(found.plan, name))
 
     def common_names(self) -> tuple[str, ...]:
-        """The names of the common table expressions in scope."""
+        """Return the names of the common table expressions in scope."""
         return tuple(self.common)
 
     def outer_names(self, query: exp.Expr, scope: Scope) -> list[str]:
-        """The names of the enclosing query's columns that a subquery reads, without duplicates."""
+        """Return the names of the columns of ``scope``, the enclosing query's scope, that the subquery
+        ``query`` reads, without duplicates."""
         inner = query.this if isinstance(query, exp.Subquery) else query
         names: list[str] = []
         for plan in distinct_nodes(self.within(inner, scope).plan):
@@ -108,8 +111,8 @@ class QueryBinder(msgspec.Struct, frozen=True):
         return names
 
     def _with(self, node: exp.With) -> "QueryBinder":
-        """A binder that also has the common table expressions of a WITH clause in scope; each sees the ones
-        before. Raises DUPLICATED_CTE_NAMES and ASSIGNMENT_ARITY_MISMATCH."""
+        """Return a binder that also has the common table expressions of a WITH clause in scope; each of them
+        can read the previous ones. Raises DUPLICATED_CTE_NAMES and ASSIGNMENT_ARITY_MISMATCH."""
         refuse_unknown(node, frozenset({"expressions"}))
         binder, own = self, set[str]()
         for item in node.expressions:
@@ -157,8 +160,8 @@ class QueryBinder(msgspec.Struct, frozen=True):
     # ---- ORDER BY and LIMIT
 
     def _ordered(self, bound: BoundQuery, query: exp.Expr, parent: Scope | None) -> BoundQuery:
-        """Add the sort of the query's ORDER BY, if it has one, to ``bound``. The clause sees the output's
-        columns only."""
+        """Return ``bound`` with the sort of the query's ORDER BY, if it has the clause. The ORDER BY sees the
+        columns of the output only."""
         order = query.args.get("order")
         if order is None:
             return bound
@@ -176,7 +179,7 @@ class QueryBinder(msgspec.Struct, frozen=True):
         return replace(bound, plan=LogicalLimit(bound.plan, count, offset or 0))
 
     def _count(self, node: exp.Expr | None, what: str) -> int | None:
-        """The number of LIMIT or OFFSET (``what``); None without the clause, or for LIMIT ALL. Raises
+        """Return the number of LIMIT or OFFSET (``what``); None without the clause, or for LIMIT ALL. Raises
         ProgrammingError (INVALID_LIMIT_LIKE_EXPRESSION) if the expression isn't a constant INT of at least
         0."""
         if node is None:
@@ -253,13 +256,13 @@ _BODIES: Final[dict[type[exp.Expr], frozenset[str]]] = {
 
 
 def distinct_rows(plan: LogicalPlan, names: tuple[str, ...]) -> LogicalPlan:
-    """The plan of the distinct rows of ``plan``, whose columns get the ``names``."""
+    """Return the plan of the distinct rows of ``plan``, with columns called ``names``."""
     return LogicalAggregate(plan, plan.row(), (), names)
 
 
 def _branches(plan: LogicalPlan, kind: SetKind) -> tuple[LogicalPlan, ...]:
-    """The branches of a plan that becomes a part of a set operation of ``kind``: those of a UNION ALL within
-    a UNION ALL; any other plan is a single branch."""
+    """Return the branches that ``plan`` contributes to a set operation of ``kind``: the branches of a UNION
+    ALL that is part of another UNION ALL; any other plan is a single branch."""
     if kind is SetKind.UNION_ALL and isinstance(plan, LogicalSetOperation) and plan.kind is kind:
         return plan.branches
     return (plan,)
@@ -294,8 +297,8 @@ def _with_types(plan: LogicalPlan, kinds: list[pa.DataType]) -> LogicalPlan:
 
 
 def _refuse_disorder(query: exp.Expr) -> None:
-    """Raise NotSupportedError for clauses in another order than Spark's, as ``OFFSET 1 LIMIT 2`` and ``LIMIT
-    1, 2``, which sqlglot accepts."""
+    """Raise NotSupportedError for clauses in an order that sqlglot accepts and Spark doesn't, such as
+    ``OFFSET 1 LIMIT 2`` and ``LIMIT 1, 2``."""
     clauses = [query.args[name] for name in _CLAUSES if query.args.get(name)]
     starts = [place[0] for clause in clauses if (place := span(clause)) is not None]
     if starts != sorted(starts):

@@ -1,4 +1,4 @@
-"""Scopes: the columns that names resolve to at one place of a query, and the enclosing query's scope."""
+"""Scopes: the columns that names can mean at one place of a query, and the enclosing query's scope."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -23,8 +23,8 @@ class ScopeColumn(msgspec.Struct, frozen=True):
 
 
 class Match(msgspec.Struct, frozen=True):
-    """The columns that a dotted name may mean, and the number of parts that name the column; the remaining
-    parts are struct fields."""
+    """The columns that a dotted name may mean, and how many leading ``parts`` of the name are the column's;
+    the remaining parts are struct fields."""
 
     columns: tuple[ScopeColumn, ...]
     parts: int
@@ -41,11 +41,11 @@ class Scope(msgspec.Struct):
     _resolved: dict[tuple[str, ...], Match | None] = msgspec.field(default_factory=dict)
 
     def visible(self) -> Iterator[ScopeColumn]:
-        """Yield the columns of ``*``."""
+        """Yield the columns that ``*`` means."""
         return (column for column in self.columns if not column.hidden)
 
     def qualified(self, qualifier: tuple[str, ...]) -> tuple[ScopeColumn, ...]:
-        """The columns of ``qualifier.*``, also hidden ones; empty if no relation has that name."""
+        """Return the columns of ``qualifier.*``, also hidden ones; empty if no relation has that name."""
         wanted = tuple(part.lower() for part in qualifier)
         found = [column for column in self.columns if _ends_with(column.qualifier, wanted)]
         if any(column.hidden for column in found):
@@ -53,11 +53,11 @@ class Scope(msgspec.Struct):
         return tuple(found)
 
     def resolve(self, parts: tuple[str, ...]) -> Match | None:
-        """The columns of this scope (not of the parent) that a dotted name may mean, several if the name is
-        ambiguous; None if the scope has no such column.
+        """Return the columns of this scope (not of the parent) that a dotted name may mean, several if the
+        name is ambiguous; None if the scope has no such column.
 
-        As in Spark, the longest match of a qualified column wins, and the remaining parts are fields. Names
-        are case-insensitive.
+        As in Spark, the match that uses most parts of the name, as qualifier and name of the column, takes
+        precedence; the remaining parts are struct fields. Names are case-insensitive.
         """
         if parts not in self._resolved:
             self._resolved[parts] = self._resolve(parts)
@@ -88,8 +88,8 @@ class Scope(msgspec.Struct):
 
 
 class BoundQuery(msgspec.Struct, frozen=True):
-    """A query's plan, the names of its columns, and per column the qualifier by which an ORDER BY around the
-    query may name the column; no qualifiers at all: an ORDER BY has only the names."""
+    """A bound query: its plan, the names of its columns, and for each column the qualifier that an ORDER BY
+    of the query may write before the name. ``qualifiers`` is empty if no column has a qualifier."""
 
     plan: LogicalPlan
     names: tuple[str, ...]
@@ -97,13 +97,14 @@ class BoundQuery(msgspec.Struct, frozen=True):
 
 
 class Relation(msgspec.Struct, frozen=True):
-    """A relation of FROM: its plan, and the columns that SQL can name, as expressions over the plan's row."""
+    """A relation of FROM: its plan, and the columns that SQL can name, with expressions over the plan's
+    row."""
 
     plan: LogicalPlan
     columns: tuple[ScopeColumn, ...]
 
     def scope(self, parent: Scope | None = None) -> Scope:
-        """The scope of expressions over the relation's row; ``parent`` is the scope of the enclosing
+        """Return the scope of expressions over the relation's row; ``parent`` is the scope of the enclosing
         query."""
         return Scope(self.columns, self.plan.width, parent)
 
@@ -116,7 +117,8 @@ EMPTY_SCOPE = Scope((), 0)
 def relation(
     names: Iterable[str], row: Iterable[Column], qualifier: tuple[str, ...] = ()
 ) -> tuple[ScopeColumn, ...]:
-    """The scope columns of one relation: a name for each column of ``row``, all with ``qualifier``."""
+    """Return the scope columns of one relation: the columns of ``row`` under ``names``, all with
+    ``qualifier``."""
     lowered = tuple(part.lower() for part in qualifier)
     return tuple(
         [ScopeColumn(name, named(column, name), lowered) for name, column in zip(names, row, strict=True)]
@@ -124,22 +126,23 @@ def relation(
 
 
 def named(expression: Expr, name: str) -> Expr:
-    """The expression; a Column is returned with ``name``, the name that the query uses for the column."""
+    """Return a Column with the name ``name``, by which the query calls it; return any other expression
+    unchanged."""
     if isinstance(expression, Column) and expression.name != name:
         return Column(expression.type, expression.ordinal, name)
     return expression
 
 
 def star_columns(star: exp.Expr, scope: Scope) -> tuple[ScopeColumn, ...]:
-    """The columns of ``*`` or ``t.*`` in the scope; empty if no relation is called ``t``."""
+    """Return the columns that ``*`` or ``t.*`` means in the scope; empty if no relation is called ``t``."""
     if isinstance(star, exp.Column):
         return scope.qualified(parts_of(star)[:-1])
     return tuple(scope.visible())
 
 
 def columns_of_star(star: exp.Expr, scope: Scope) -> tuple[ScopeColumn, ...]:
-    """The columns of ``*`` or ``t.*`` among a call's arguments. Raises NotSupportedError for a star with
-    EXCEPT and for a struct's star."""
+    """Return the columns that ``*`` or ``t.*`` means among a call's arguments. Raises NotSupportedError for a
+    star with EXCEPT and for the star of a struct."""
     refuse_unknown(star, frozenset({"this", "table", "db", "catalog"}))
     columns = star_columns(star, scope)
     if not columns and isinstance(star, exp.Column):
@@ -153,8 +156,8 @@ def output_scope(
     qualifiers: Sequence[tuple[str, ...]],
     parent: Scope | None = None,
 ) -> Scope:
-    """The scope of an ORDER BY that sees only a query's output: the columns ``row`` with their ``names``.
-    ``qualifiers`` has one qualifier per column, or is empty: no column has a qualifier."""
+    """Return the scope of an ORDER BY that sees only a query's output: the columns ``row`` with their
+    ``names``. ``qualifiers`` has one qualifier per column, or is empty if no column has a qualifier."""
     known = qualifiers or [()] * len(row)
     columns = (
         ScopeColumn(name, column, qualifier)
@@ -172,7 +175,8 @@ def _ends_with(qualifier: tuple[str, ...], wanted: tuple[str, ...]) -> bool:
 
 
 def _without_repeats(columns: list[ScopeColumn]) -> tuple[ScopeColumn, ...]:
-    """The columns without duplicates: a name isn't ambiguous if it means the same column of the row twice."""
+    """Return the columns without repetitions of the same expression: a name isn't ambiguous if it means one
+    column of the row twice."""
     if len(columns) == 1:
         return (columns[0],)
     kept: list[ScopeColumn] = []

@@ -1,7 +1,8 @@
 """Binding of one SELECT: FROM, WHERE, GROUP BY, HAVING, windows, the select list, DISTINCT, ORDER BY.
 
-All expressions are first bound over the input's row, with stand-ins for aggregates and windows. When all
-calls are known, the expressions are rewritten over the groups' row and the windows' row.
+All expressions are first bound over the input's row, with stand-ins for the values of aggregate and window
+calls. When all calls are known, the expressions are rewritten over the rows of the groups and of the Window
+nodes.
 """
 
 from collections.abc import Callable
@@ -86,8 +87,7 @@ class Condition(msgspec.Struct, frozen=True):
 
 
 def bind_select(queries: "Queries", node: exp.Select, parent: Scope | None) -> BoundQuery:
-    """The bound query of a SELECT without its LIMIT and OFFSET; ``parent`` is the scope of the enclosing
-    query."""
+    """Bind a SELECT without its LIMIT and OFFSET; ``parent`` is the scope of the enclosing query."""
     for argument, construct in _REFUSED.items():
         if node.args.get(argument):
             raise unsupported(construct, node)
@@ -131,8 +131,8 @@ class _Select(msgspec.Struct):
             ) from None
 
     def _ends_with_comma(self) -> bool:
-        """Whether the list is like ``SELECT a, FROM t``: Spark reads FROM as a column's name there, and t as
-        an alias."""
+        """Return whether the SELECT is like ``SELECT a, FROM t``: Spark reads FROM as the name of a column,
+        and t as its alias."""
         if self.node.args.get("from_") is not None or len(self.node.expressions) < 2:
             return False
         last = self.node.expressions[-1]
@@ -171,8 +171,8 @@ class _Select(msgspec.Struct):
         return BoundQuery(self._distinct(outputs, names, qualifiers), names, qualifiers)
 
     def _bind_later_clauses(self, binder: ExpressionBinder, grouping: "group_by.Grouping | None") -> None:
-        """Bind HAVING, QUALIFY and ORDER BY over the input's row; a DISTINCT query's ORDER BY is bound
-        later."""
+        """Bind HAVING, QUALIFY and ORDER BY over the input's row, except the ORDER BY of a SELECT DISTINCT,
+        which is bound later."""
         self.having = self._condition(Clause.HAVING, binder, grouping)
         self.qualify = self._condition(Clause.QUALIFY, binder, grouping)
         if self.qualify is not None and not self.windows.items:
@@ -221,15 +221,14 @@ class _Select(msgspec.Struct):
                 self._add(part, binder)
 
     def _empty_list(self) -> Error:
-        """The error of a SELECT without columns. For ``SELECT FROM t``, where Spark reads FROM as a column's
-        name, the error is that of an unknown column."""
+        """Make the error for a SELECT without columns. For ``SELECT FROM t``, where Spark reads FROM as a
+        column's name, it is the error for an unknown column."""
         if self.node.args.get("from_") is None:
             return unsupported("A SELECT without columns", self.node)
         return column_binder.unresolved([], ("FROM",), self.node)
 
     def _add(self, part: exp.Expr, binder: ExpressionBinder) -> None:
-        """Add one expression of the select list, with or without an alias; later expressions may use the
-        alias."""
+        """Add one expression of the select list as a column; later expressions may use its alias."""
         used = len(binder.aliases_used)
         if not isinstance(part, exp.Alias):
             expression = binder.bind(part)
@@ -252,9 +251,9 @@ class _Select(msgspec.Struct):
         self.has_stand_ins |= read is not expression
 
     def _is_unnamed(self, part: exp.Expr, expression: Expr) -> bool:
-        """Whether the column gets no name, because the name is never read: a column of the SELECT that DELETE
-        or UPDATE becomes. Such a SELECT names only the condition, its last column, and only if the condition
-        isn't boolean: the error shows the name. A name may depend on values."""
+        """Return whether the column gets no name. In a SELECT that stands for a DELETE or UPDATE names are
+        never read, and making them could depend on values. Only its last column, the condition, gets a name
+        if it isn't boolean, because the error shows that name."""
         is_condition = part is self.node.expressions[-1]
         return CHANGES in self.node.meta and (not is_condition or expression.type == BOOLEAN)
 
@@ -263,8 +262,8 @@ class _Select(msgspec.Struct):
         return match.columns[0].qualifier if match is not None else ()
 
     def _add_qualified_star(self, part: exp.Column, binder: ExpressionBinder) -> None:
-        """Add the columns of ``t.*``, or of ``s.*`` of a struct. Raises CANNOT_RESOLVE_STAR_EXPAND if neither
-        exists."""
+        """Add the columns of ``t.*``, or the fields of a struct ``s`` for ``s.*``. Raises
+        CANNOT_RESOLVE_STAR_EXPAND if there is neither a relation nor a struct of that name."""
         refuse_unknown(part, frozenset({"this", "table", "db", "catalog"}))
         qualifier = tuple(item.name for item in part.parts[:-1])
         columns = self.scope.qualified(qualifier)
@@ -315,14 +314,14 @@ class _Select(msgspec.Struct):
         ]
 
     def _left_out(self, name: exp.Expr, columns: list[ScopeColumn]) -> Expr | None:
-        """The expression of the star's only column that is called as ``name``, an item of EXCEPT; None if
-        ``name`` is dotted, or if the star has no such column or several."""
+        """Return the expression of the column that ``name``, an item of the star's EXCEPT, means; None if
+        ``name`` is dotted, or if not exactly one of ``columns`` has the name."""
         named = [column for column in columns if column.name.lower() == name.name.lower()]
         is_plain = isinstance(name, exp.Column) and len(name.parts) == 1
         return named[0].expression if is_plain and len(named) == 1 else None
 
     def _outputs(self) -> dict[str, list[Expr]]:
-        """The select list's expressions by lower-case name."""
+        """Return the select list's expressions by lower-case name; a name has several if columns share it."""
         outputs: dict[str, list[Expr]] = {}
         for item in self.items:
             outputs.setdefault(item.name.lower(), []).append(item.expression)
@@ -359,8 +358,8 @@ class _Select(msgspec.Struct):
     def _condition(
         self, clause: Clause, binder: ExpressionBinder, grouping: "group_by.Grouping | None"
     ) -> Condition | None:
-        """Bind the condition of HAVING or QUALIFY, which also see the select list's names, and cast the
-        condition to BOOLEAN; None without the clause."""
+        """Bind the condition of HAVING or QUALIFY, in which the select list's names are known, and cast it to
+        BOOLEAN; None if the SELECT doesn't have the clause."""
         node = self.node.args.get(clause.value.lower())
         if node is None:
             return None
@@ -397,8 +396,8 @@ class _Select(msgspec.Struct):
     # ---- the steps after WHERE
 
     def _group(self, grouping: "group_by.Grouping") -> None:
-        """Aggregate the plan's rows, rewrite all other expressions over the groups' row, and filter the
-        groups by HAVING unless HAVING stands above the window functions."""
+        """Aggregate the plan's rows, and rewrite all other expressions over the groups' row. Then filter the
+        groups by HAVING, unless HAVING is evaluated after the window functions."""
         grouped = self.node.args.get("group") is not None
         self._check_grouped_subqueries(grouping)
         self.plan, row = group_rows.grouped_plan(self.plan, grouping, self.aggregates, grouped=grouped)
@@ -411,15 +410,16 @@ class _Select(msgspec.Struct):
             self.plan = LogicalFilter(self.plan, self.having.expression)
 
     def _check_grouped_subqueries(self, grouping: "group_by.Grouping") -> None:
-        """Raise NotSupportedError for a correlated subquery that is a key and isn't in the select list."""
+        """Raise NotSupportedError if a grouping key that isn't in the select list has a correlated
+        subquery."""
         selected = [part for item in self.items for part in walk(item.expression)]
         for key in grouping.keys:
             if key not in selected:
                 outer_columns.refuse_correlated(key, "in GROUP BY that the select list lacks", self.node)
 
     def _apply_windows(self) -> None:
-        """Add the Window nodes, then filter their row by QUALIFY, and by HAVING if HAVING stands above the
-        window functions."""
+        """Add the Window nodes to the plan. Then filter by QUALIFY, and by HAVING if HAVING is evaluated
+        after the window functions."""
         if self.windows.items:
             self.plan, places = self.windows.apply(self.plan)
 
@@ -432,8 +432,8 @@ class _Select(msgspec.Struct):
                 self.plan = LogicalFilter(self.plan, condition.expression)
 
     def _write_out_aliases(self) -> None:
-        """Expand aliases in HAVING, QUALIFY and the windows, which are computed below the select list and so
-        can't read its columns."""
+        """Replace aliases in HAVING, QUALIFY and the window calls by the expressions that they stand for,
+        since these clauses are computed before the select list and can't read its columns."""
         columns = [item.expression for item in self.items]
 
         def rewrite(expression: Expr, node: exp.Expr) -> Expr:
@@ -448,8 +448,8 @@ class _Select(msgspec.Struct):
         self.windows.items = [item.over(rewrite) for item in self.windows.items]
 
     def _apply_aliases(self) -> None:
-        """Add projections below the select list with those of its columns that further columns or ORDER BY
-        read, and replace the stand-ins by the projections' columns."""
+        """Add projections before the select list that compute the columns that other columns or ORDER BY read
+        by an alias; replace the stand-ins for these columns."""
         columns = [item.expression for item in self.items]
         order = [item.expression for item in self.order]
         read = frozenset().union(*map(lateral_aliases.aliases_read, (*columns, *order)))
@@ -477,8 +477,9 @@ class _Select(msgspec.Struct):
     def _rewrite(
         self, rewrite: Rewrite, rewrite_order: Rewrite | None = None, *, windows: bool = True
     ) -> None:
-        """Rewrite all bound expressions over another row; ``rewrite_order`` does this for ORDER BY, None =
-        ``rewrite``. The calls of window functions are rewritten only if ``windows``."""
+        """Rewrite all bound expressions over another row by ``rewrite``, those of ORDER BY by
+        ``rewrite_order`` (None = by ``rewrite``). The arguments of window functions are rewritten only if
+        ``windows``."""
         self.items = [replace(item, expression=rewrite(item.expression, item.node)) for item in self.items]
         order = rewrite_order or rewrite
         self.order = [replace(item, expression=order(item.expression, item.node)) for item in self.order]
@@ -494,8 +495,8 @@ class _Select(msgspec.Struct):
     def _distinct(
         self, outputs: list[Expr], names: tuple[str, ...], qualifiers: tuple[tuple[str, ...], ...]
     ) -> LogicalPlan:
-        """The plan of the distinct rows of ``outputs``, sorted by the SELECT's ORDER BY, which sees the
-        output's columns only."""
+        """Return the plan of the distinct rows of ``outputs``, sorted by the SELECT's ORDER BY, which sees
+        only the columns of the output."""
         projected = projection(self.plan, outputs, names)
         row = projected.row()
         check_rows_comparable([item.type for item in row], self.node)

@@ -1,5 +1,5 @@
-"""Binding of ORDER BY: items by position, by name and by expression, and the columns that it needs besides
-the select list."""
+"""Binding of ORDER BY: items by position, by name and by expression, and the columns that the sort needs
+besides the select list."""
 
 from collections.abc import Sequence
 
@@ -28,8 +28,8 @@ class OrderItem(msgspec.Struct, frozen=True):
 
 
 def bind_order(binder: ExpressionBinder, node: exp.Expr, outputs: Sequence[Expr]) -> list[OrderItem]:
-    """The items of ORDER BY. A whole number means the column of ``outputs`` at that position, counted from 1;
-    ``ALL`` means every column of ``outputs``.
+    """Bind the items of ORDER BY. A whole number means the column of ``outputs`` at that position, counted
+    from 1; ``ALL`` means every column of ``outputs``.
 
     Raises ProgrammingError (ORDER_BY_POS_OUT_OF_RANGE, DATATYPE_MISMATCH.INVALID_ORDERING_TYPE).
     """
@@ -76,8 +76,8 @@ def _expressions(binder: ExpressionBinder, node: exp.Expr, outputs: Sequence[Exp
 def sorted_plan(
     plan: LogicalPlan, outputs: Sequence[Expr], names: tuple[str, ...], items: Sequence[OrderItem]
 ) -> LogicalPlan:
-    """Project ``plan`` to ``outputs``, called ``names``, and sort the rows by ``items``. Expressions of the
-    order that are no outputs become columns for the sort, and are dropped afterwards; literals don't sort."""
+    """Project ``plan`` to ``outputs``, called ``names``, and sort the rows by ``items``. A sort expression
+    that isn't an output becomes a column for the sort, and is dropped afterwards; literals are ignored."""
     carried = list(outputs)
     keys: list[SortKey] = []
     for item in items:
@@ -97,8 +97,8 @@ def sorted_plan(
 
 
 def projection(plan: LogicalPlan, expressions: Sequence[Expr], names: tuple[str, ...]) -> LogicalPlan:
-    """A projection of ``plan`` to the expressions, called ``names``; the plan itself if the expressions are
-    its columns in order, under their names."""
+    """Return a projection of ``plan`` to the expressions, called ``names``; the plan itself if the
+    expressions are its columns in order, under their names."""
     if len(expressions) == plan.width and all(
         isinstance(item, Column) and item.ordinal == column.ordinal and name == column.name
         for item, column, name in zip(expressions, plan.row(), names, strict=True)
@@ -108,8 +108,8 @@ def projection(plan: LogicalPlan, expressions: Sequence[Expr], names: tuple[str,
 
 
 def check_rows_comparable(kinds: Sequence[pa.DataType], node: exp.Expr) -> None:
-    """Raise UNSUPPORTED_FEATURE.SET_OPERATION_ON_MAP_TYPE if one of the columns' types, ``kinds``, can't be
-    compared: set operations and DISTINCT compare whole rows."""
+    """Raise UNSUPPORTED_FEATURE.SET_OPERATION_ON_MAP_TYPE if values of one of the column types ``kinds``
+    can't be compared, because set operations and DISTINCT compare whole rows."""
     for kind in kinds:
         if not coercion.is_orderable(kind):
             raise failure(

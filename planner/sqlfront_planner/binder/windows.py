@@ -48,8 +48,8 @@ _SKIP_NULLS: Final = frozenset({"count", "sum", "avg", "mean", "min", "max"})
 
 @handles(exp.Window, arguments="this partition_by order spec alias over")
 def bind_window(binder: ExpressionBinder, node: exp.Window) -> Expr:
-    """Bind ``function(...) [FILTER (...)] [IGNORE NULLS] OVER (window)`` or ``OVER name``: the call is added
-    to the SELECT's window calls, and its stand-in is returned."""
+    """Bind ``function(...) [FILTER (...)] [IGNORE NULLS] OVER (window)`` or ``OVER name``: add the call to
+    the SELECT's window calls, and return the stand-in for its value."""
     collector = _collector(binder, node)
     if str(node.args.get("over") or "OVER").upper() != "OVER":
         raise unsupported(f"{node.args['over']} before a window", node)
@@ -74,8 +74,8 @@ def bind_window(binder: ExpressionBinder, node: exp.Window) -> Expr:
 
 
 def _collector(binder: ExpressionBinder, node: exp.Window) -> Windows:
-    """The collector of the SELECT's window calls. Raises Spark's error in a clause that allows no window
-    functions, and in the arguments of an aggregate."""
+    """Return the object that collects the SELECT's window calls. Raises Spark's error in a clause that allows
+    no window functions, and in the arguments of an aggregate."""
     collector = binder.windows
     if binder.clause is Clause.GROUP_BY:
         raise failure(
@@ -105,7 +105,7 @@ def _collector(binder: ExpressionBinder, node: exp.Window) -> Windows:
 
 
 def ordering(binder: ExpressionBinder, node: exp.Expr | None) -> tuple[WindowOrder, ...]:
-    """The items of a window's ORDER BY, bound; none without the clause."""
+    """Bind the items of a window's ORDER BY; the result is empty if the window has no ORDER BY."""
     if node is None:
         return ()
     refuse_unknown(node, frozenset({"expressions"}))
@@ -113,7 +113,7 @@ def ordering(binder: ExpressionBinder, node: exp.Expr | None) -> tuple[WindowOrd
 
 
 def sort_order(item: exp.Expr) -> SortOrder:
-    """The sort order of an item of ORDER BY: its direction and the place of nulls."""
+    """Return the sort order of an item of ORDER BY: its direction, and whether nulls come first or last."""
     refuse_unknown(item, frozenset({"this", "desc", "nulls_first"}))
     if item.args.get("desc"):
         return SortOrder.DESCENDING_NULLS_FIRST if item.args.get("nulls_first") else SortOrder.DESCENDING
@@ -121,8 +121,8 @@ def sort_order(item: exp.Expr) -> SortOrder:
 
 
 def _unwrapped(node: exp.Expr) -> tuple[exp.Anonymous, exp.Expr | None, bool]:
-    """The function's call inside of FILTER, IGNORE NULLS and RESPECT NULLS, the condition of FILTER (None
-    without), and whether the call ignores nulls."""
+    """Unwrap a function's call from FILTER, IGNORE NULLS and RESPECT NULLS. Return the call, the condition of
+    FILTER (None without FILTER), and whether the call has IGNORE NULLS."""
     condition, ignore = None, False
     while not isinstance(node, exp.Anonymous):
         match node:
@@ -211,8 +211,8 @@ def _aggregate(
 def _filtered(
     binder: ExpressionBinder, call: AggregateCall, condition: Expr, node: exp.Expr
 ) -> AggregateCall:
-    """The call with null as arguments for the rows that FILTER excludes: all rows where ``condition`` isn't
-    true. Raises NotSupportedError for an aggregate to which nulls matter."""
+    """Return the call with null as its arguments in the rows that FILTER excludes, those in which
+    ``condition`` isn't true. Raises NotSupportedError for an aggregate whose result depends on nulls."""
     if call.function not in _SKIP_NULLS:
         raise unsupported(f"FILTER with {call.function} over a window", node)
     arguments = call.arguments or (Literal(INT, 1),)
@@ -231,7 +231,8 @@ def _ranking(
     *,
     ignore_nulls: bool,
 ) -> WindowCall:
-    """Bind the call of a ranking or offset function, whose registry entry is ``entry``."""
+    """Bind the call of a ranking function, or of a function such as lag that reads another row; ``entry`` is
+    the function's registry entry."""
     name, operands = entry.name, binder.bind_all(node.expressions)
     if (name in _OFFSETS and len(operands) not in (1, 2, 3)) or (name in _ARGUMENTS_UNREAD and operands):
         raise unsupported(f"{name} with {len(operands)} arguments", node)
@@ -261,8 +262,9 @@ def _ranking(
 def _ranking_arguments(
     binder: ExpressionBinder, entry: WindowFunction, operands: list[Expr], node: exp.Expr
 ) -> tuple[Expr, ...]:
-    """The operands, cast to the types that ``entry`` declares; constant arguments become literals. Raises
-    NotSupportedError for a constant of another type than the declared type, and for a null."""
+    """Return the operands, cast to the types that ``entry`` declares; arguments that must be constant become
+    literals. Raises NotSupportedError for a constant of another type than the declared type, and for a null
+    constant."""
     name, kinds = entry.name, list(argument_kinds(entry.arguments, len(operands), variadic=False))
     for place in entry.like_first:
         if place < len(operands):
@@ -280,8 +282,8 @@ def _ranking_arguments(
 
 
 def _default_type(wanted: pa.DataType, default: Expr, node: exp.Expr) -> pa.DataType:
-    """The type ``wanted``, that of the function's values, to which the ``default`` for missing rows is cast.
-    Raises NotSupportedError for a string as the default of untyped or interval values."""
+    """Return ``wanted``, the type of the function's values, to which ``default``, the result for missing
+    rows, is cast. Raises NotSupportedError for a string as the default of untyped or interval values."""
     if types.is_string(default.type) and (wanted == types.VOID or types.is_interval(wanted)):
         raise unsupported(f"A string as default for {types.sql_name(wanted)}", node)
     return wanted
@@ -300,7 +302,7 @@ def _check_positive(count: Expr, what: str, node: exp.Expr) -> None:
 
 
 def _frame(binder: ExpressionBinder, window: exp.Window, order: tuple[WindowOrder, ...]) -> WindowFrame:
-    """The frame of a window: as written; without a frame in the text, all rows of the partition up to the
+    """Return the frame of a window: the frame in the text; otherwise all rows of the partition up to the
     current row's peers, or all rows of the partition if the window has no order."""
     spec = window.args.get("spec")
     if spec is None:
@@ -333,8 +335,9 @@ def _frame(binder: ExpressionBinder, window: exp.Window, order: tuple[WindowOrde
 def _bound(
     binder: ExpressionBinder, spec: exp.Expr, value: object, side: object, unbounded: str
 ) -> int | None:
-    """The offset of one end of a frame in rows, negative for PRECEDING and 0 for CURRENT ROW; None for
-    UNBOUNDED. ``unbounded`` is the direction that UNBOUNDED must have at this end."""
+    """Return the offset of the start or end of a frame in rows, negative for PRECEDING and 0 for CURRENT ROW;
+    None for UNBOUNDED. ``unbounded`` is the direction that UNBOUNDED must have here. Raises NotSupportedError
+    for an offset that isn't a constant INT."""
     direction = str(side or "").upper()
     if isinstance(value, str):
         word = value.upper()

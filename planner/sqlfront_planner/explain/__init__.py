@@ -1,9 +1,9 @@
 """The answer of EXPLAIN: lane and reason, vertices and edges, and the counters of a run.
 
-:func:`~sqlfront_planner.explain.explanation.explanation` makes one frozen structure of a plan and of a run's
-statistics; :func:`shown` formats the structure: as text, as a graph in Graphviz' or Mermaid's language, or as
-JSON. Read ``explanation``, ``rows`` (the counters of a DAG that runs as a row program), then ``text`` and
-``graphs``.
+:func:`~sqlfront_planner.explain.explanation.explanation` makes one frozen structure from a plan and from a
+run's statistics; :func:`shown` formats the structure as text, as a graph in Graphviz' or Mermaid's language,
+or as JSON. Read ``explanation``, ``rows`` (the counters of a DAG that runs as a row program), then ``text``
+and ``graphs``.
 """
 
 from typing import assert_never

@@ -24,7 +24,7 @@ from sqlfront_values.expressions import Literal
 
 
 class VertexPlace(Enum):
-    """The members that run a vertex's instances."""
+    """The choice of the members that run a vertex's instances."""
 
     HERE = "here"
     """On the only member that the job needs."""
@@ -35,8 +35,9 @@ class VertexPlace(Enum):
 
 
 class Counters(msgspec.Struct, frozen=True):
-    """The counters of a vertex's instances in one run: emitted rows, batches and bytes (in memory), busy
-    seconds, and the most bytes held. ``bytes`` None: not counted."""
+    """The counters of a vertex's instances in one run: the numbers of instances, of emitted rows and batches,
+    the emitted bytes (in memory; None: not counted), the seconds of work (``busy``), and the most bytes held
+    at once (``memory``)."""
 
     instances: int
     rows: int
@@ -47,7 +48,7 @@ class Counters(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, vertex: VertexStatistics) -> "Counters":
-        """Convert the statistics of a vertex's run."""
+        """Make the counters from the statistics of a vertex's run."""
         return cls(
             vertex.instances,
             vertex.rows_out,
@@ -59,10 +60,10 @@ class Counters(msgspec.Struct, frozen=True):
 
 
 class ExplainedVertex(msgspec.Struct, frozen=True):
-    """A vertex of the plan's DAG. ``parallel``: a member runs one instance of the vertex per worker; False: a
-    member runs one instance. ``place``: the members that run instances. After a run ``counters`` has the
-    totals of all members. If the job had several participants, ``members`` has the counters of each
-    participant, by the member's name; otherwise ``members`` is empty."""
+    """A vertex of the plan's DAG. ``parallel``: each member runs one instance of the vertex per worker, else
+    one instance. ``place``: the members that run instances. After a run, ``counters`` has the totals of all
+    members. If the job had several participants, ``members`` has the counters of each participant by its
+    name; otherwise ``members`` is empty."""
 
     name: str
     operator: str
@@ -74,8 +75,8 @@ class ExplainedVertex(msgspec.Struct, frozen=True):
 
 class ExplainedEdge(msgspec.Struct, frozen=True):
     """An edge from output number ``output`` of the vertex ``source`` to input number ``input`` of ``target``.
-    ``keys``: the key columns of a partitioned edge (empty: all rows to one instance); ``merged``: the rows'
-    order is kept."""
+    ``keys``: the key columns of a partitioned edge (empty: all rows go to one instance). ``merged``: the
+    consumer merges the rows of ordered instances, so that their order is kept."""
 
     source: str
     target: str
@@ -87,7 +88,8 @@ class ExplainedEdge(msgspec.Struct, frozen=True):
     merged: bool = False
 
     def __str__(self) -> str:
-        """The edge in words; empty for a plain local edge."""
+        """Return the edge in words, such as ``partitioned by #0, over all members``; empty for a plain local
+        edge."""
         words = []
         if self.routing is Routing.PARTITIONED:
             keys = ", ".join(f"#{ordinal}" for ordinal in self.keys)
@@ -106,7 +108,7 @@ class ExplainedEdge(msgspec.Struct, frozen=True):
 
 
 class PartialRead(msgspec.Struct, frozen=True):
-    """The parts of a table that are read: ``read`` of ``total`` parts, such as partitions or files."""
+    """How many of a table's parts, such as partitions or files, are read: ``read`` of ``total``."""
 
     read: int
     total: int
@@ -116,14 +118,15 @@ class PartialRead(msgspec.Struct, frozen=True):
 
 
 class ExplainedScan(msgspec.Struct, frozen=True):
-    """The part of its table that a scan reads.
+    """The part of its table that a scan reads. None in a field means not applicable, or unknown, unless said
+    otherwise.
 
     ``partitioned_by``: the columns of the table's partition key. ``by``: the columns by whose values the scan
-    finds rows (empty: the scan reads everything that isn't skipped), ``keys`` the values as SQL text; None =
-    all, or known only at run time. ``partitions`` are the table's partitions, ``members`` the members that
-    the scan reads on. ``chunks`` of a memory table, ``files`` and ``row_groups`` of the files are the parts
-    that remain after skipping by known bounds of the values. ``spark_seconds``: the time until the last row
-    that Spark computed for the query arrived. None: not applicable, or unknown.
+    finds rows (empty: the scan reads everything that isn't skipped). ``keys``: those values as SQL text; None
+    = all values, or values known only at run time. ``partitions``, ``members``: how many of the table's
+    partitions and of the members the scan reads on. ``chunks`` (of a memory table), ``files`` and
+    ``row_groups``: how many of these parts remain after skipping by known bounds of the values.
+    ``spark_seconds``: the time until the last row that Spark computed for the query arrived.
     """
 
     vertex: str
@@ -140,7 +143,7 @@ class ExplainedScan(msgspec.Struct, frozen=True):
 
 
 class Participants(msgspec.Struct, frozen=True):
-    """The names of the members that a job needs, of ``total`` members that own partitions. ``scans``: the
+    """The members that a job needs: their ``names``, of ``total`` members that own partitions. ``scans``: the
     number of members on which each scan reads, by the name of the scan's vertex."""
 
     names: tuple[str, ...]
@@ -149,10 +152,11 @@ class Participants(msgspec.Struct, frozen=True):
 
 
 class ExplainedJob(msgspec.Struct, frozen=True):
-    """A DAG, or the program of a query of few rows: vertices in topological order (sources first).
-    ``members``: the names of the members that the job needs, of ``of_members`` members. After a run:
-    ``seconds`` since the job's submission, and ``memory``, the most bytes that the query held (None: not
-    counted)."""
+    """A DAG, or the program of a query of few rows, with its scans and the counters of a run.
+
+    ``vertices`` are in topological order (sources first). ``members`` are the names of the members that the
+    job needs, of ``of_members`` members. After a run, ``seconds`` is the time since the job's submission, and
+    ``memory`` the most bytes that the query held at once (None: not counted)."""
 
     vertices: tuple[ExplainedVertex, ...]
     edges: tuple[ExplainedEdge, ...]
@@ -164,8 +168,9 @@ class ExplainedJob(msgspec.Struct, frozen=True):
 
 
 class SharedJob(msgspec.Struct, frozen=True):
-    """A job that computes rows once, before the query, which reads the rows as ``name``. ``bound`` and
-    ``optimized``: see :class:`Explanation`."""
+    """A job that computes rows once, before the query, for all places of the query that read them; the query
+    reads them as the table ``name``. ``bound`` and ``optimized`` are the logical plans as text if EXPLAIN
+    EXTENDED asks for them, else None."""
 
     name: str
     job: ExplainedJob
@@ -174,8 +179,10 @@ class SharedJob(msgspec.Struct, frozen=True):
 
 
 class Explanation(msgspec.Struct, frozen=True):
-    """A query's plan: the lane and the reason, the query's job, and the jobs before. EXTENDED: ``bound`` and
-    ``optimized`` are the logical plans as text (with the plans of shared rows that exist at the stage)."""
+    """A query's plan as EXPLAIN shows it: the lane and the reason, the query's job, and the jobs that compute
+    shared rows before. For EXPLAIN EXTENDED, ``bound`` and ``optimized`` are the logical plans as text,
+    before and after the optimizer (with the plans of shared rows that exist at that step). ``version`` is the
+    version of the JSON."""
 
     lane: str
     reason: str
@@ -187,7 +194,8 @@ class Explanation(msgspec.Struct, frozen=True):
 
 
 class RunArguments(msgspec.Struct, frozen=True):
-    """A plan's values of one run: ``arguments`` for its parameters, ``values`` for its run values."""
+    """The values for one run of a plan: ``arguments`` for its parameters, and ``values`` for its run values,
+    such as the current time."""
 
     arguments: Sequence[object] = ()
     values: run_values.RunValues | None = None
@@ -205,10 +213,12 @@ def explanation(
     runs: Mapping[str, JobStatistics] | None = None,
     participants: FindParticipants = lambda dag: None,
 ) -> Explanation:
-    """Explain a plan. ``bound``: explain the plan with these values of its parameters, None = with the
-    parameters themselves and without scans. ``extended``: include the logical plans. ``runs``: the
-    statistics of a finished run, of the query itself under ``""`` and of shared plans by key; None = without
-    counters. ``participants`` finds the members that a DAG needs."""
+    """Explain a plan.
+
+    ``bound``: explain the plan with these values of its parameters; None = with the parameters themselves,
+    and without scans. ``extended``: include the logical plans. ``runs``: the statistics of a finished run, of
+    the query itself under ``""`` and of each job of shared rows under its key; None = without counters.
+    ``participants`` finds the members that a DAG needs."""
     runs = runs or {}
     logical = {part.name: plan_text(part.plan) for part in shared_rows(plan.bound)} if extended else {}
     shared = [
@@ -247,8 +257,8 @@ def _explained_template(
 def explained_scans(
     template: Template, bound: RunArguments, participants: Participants | None
 ) -> tuple[ExplainedScan, ...]:
-    """Explain, for each scan of the plan, the part of its table that the scan reads in a run with the values
-    ``bound``. ``participants`` are the members that the run needs, None if there is only one member."""
+    """Explain, for each scan of the plan, which part of its table the scan reads in a run with the values
+    ``bound``. ``participants`` are the members that the run needs; None if there is only one member."""
     found = []
     prunings = scan_prunings(template, bound.arguments, bound.values)
     for scan, pruning in zip(template.reads, prunings, strict=True):
@@ -282,21 +292,21 @@ def explained_scans(
 
 
 def with_spark(job: ExplainedJob, spent: Mapping[str, float]) -> ExplainedJob:
-    """Return the job with the seconds after which Spark's rows for each scan had arrived: ``spent`` has the
-    seconds by the scanned table's name."""
+    """Return the job with ``spark_seconds`` set in each scan: the seconds until Spark's last row for the scan
+    had arrived, which ``spent`` has by the name of the scanned table."""
     scans = tuple(replace(scan, spark_seconds=spent.get(scan.table)) for scan in job.scans)
     return replace(job, scans=scans)
 
 
 def key_texts(types: Sequence[pa.DataType], keys: Iterable[Key]) -> tuple[tuple[str, ...], ...]:
-    """The values of each key as SQL texts; ``types`` are the types of a key's values."""
+    """Return the values of each key as SQL texts; ``types`` are the types of a key's values, in order."""
     return tuple(
         tuple(describe(Literal(kind, value)) for kind, value in zip(types, key, strict=True)) for key in keys
     )
 
 
 def explained_job(dag: DAG, run: JobStatistics | None = None) -> ExplainedJob:
-    """Explain a DAG, with the counters of ``run``; None = without counters. The scans are left empty."""
+    """Explain a DAG, with the counters of ``run`` (None = without counters). The result has no scans."""
     vertices = tuple(_vertices(dag, run))
     edges = tuple(_explained(edge) for vertex in dag for edge in dag.outbound(vertex))
     if run is None:

@@ -1,5 +1,5 @@
-"""Explanations as graphs, in the languages of Graphviz and Mermaid: rows flow along the arrows, up to the
-result."""
+"""Explanations as graphs, in the languages of Graphviz and Mermaid; the arrows follow the rows, from the
+sources to the result."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -16,7 +16,8 @@ from sqlfront_planner.explain.text import in_bytes, milliseconds, scan_text
 
 
 def dot_of(shown: Explanation) -> str:
-    """The plan in Graphviz' language; each job of shared rows is a cluster (a framed part of the graph)."""
+    """Return the plan in Graphviz' language; each job of shared rows is a cluster (a framed part of the
+    graph)."""
     lines = ["digraph plan {", "  rankdir=BT;", f"  label={_quoted(_title(shown))};", "  node [shape=box];"]
     lines += _dot_job(shown.job, "", "  ")
     for number, part in enumerate(shown.shared):
@@ -42,7 +43,7 @@ def _quoted(text: str) -> str:
 
 
 def mermaid_of(shown: Explanation) -> str:
-    """The plan as a Mermaid flowchart; each job of shared rows is a subgraph."""
+    """Return the plan as a Mermaid flowchart; each job of shared rows is a subgraph."""
     lines = ["---", f"title: {_quoted(_title(shown))}", "---", "flowchart BT"]
     lines += _mermaid_job(shown.job, "v", "  ")
     for number, part in enumerate(shown.shared):
@@ -63,8 +64,8 @@ def _mermaid_job(job: ExplainedJob, prefix: str, indent: str) -> Iterator[str]:
 
 
 def _text(*lines: str) -> str:
-    """A quoted Mermaid label of some lines. Mermaid uses HTML's entities, with a number sign instead of the
-    ampersand."""
+    """Return a quoted Mermaid label with these lines. Special characters become Mermaid's entities: HTML's,
+    with a number sign instead of the ampersand."""
     escaped = [line.translate(_ENTITIES) for line in lines]
     return f'"{"<br/>".join(escaped)}"'
 
@@ -83,14 +84,15 @@ def _title(shown: Explanation) -> str:
 
 
 def _labels(job: ExplainedJob) -> Iterator[tuple[ExplainedVertex, list[str]]]:
-    """Yield each vertex with the lines of its label."""
+    """Yield each vertex of the job with the lines of text that form its label."""
     scans = {scan.vertex: scan for scan in job.scans if scan_text(scan)}
     for vertex in job.vertices:
         yield vertex, list(_label(vertex, scans.get(vertex.name)))
 
 
 def _label(vertex: ExplainedVertex, scan: ExplainedScan | None) -> Iterator[str]:
-    """Yield the lines of a label: the operator, the place, the counters, and the reads."""
+    """Yield the lines of a vertex's label: the operator, the members that run it, the counters, and what
+    ``scan`` reads (None: the vertex is no scan)."""
     yield vertex.operator
     if vertex.parallel or vertex.place is VertexPlace.ALL_MEMBERS:
         several = ["one per worker"] if vertex.parallel else []

@@ -1,4 +1,4 @@
-"""Text of logical plans: one line per node, inputs indented below."""
+"""The text of logical plans: a line per node, with the node's inputs indented below."""
 
 from collections.abc import Iterator
 
@@ -21,8 +21,8 @@ from sqlfront_values.expressions import Column, Expr, walk
 
 
 def plan_text(plan: LogicalPlan) -> str:
-    """The text of the whole tree, two spaces per level; the plans of subquery expressions stand below the
-    node that holds the expressions."""
+    """Return the text of a logical plan, a line per node, two spaces of indentation per level. The plans of
+    subquery expressions stand below the node that evaluates the expressions."""
     lines: list[str] = []
     waiting: list[tuple[int, LogicalPlan | str]] = [(0, plan)]
     while waiting:
@@ -34,8 +34,9 @@ def plan_text(plan: LogicalPlan) -> str:
 
 
 def _below(plan: LogicalPlan, depth: int) -> Iterator[tuple[int, LogicalPlan | str]]:
-    """Yield the items that stand below a node's line, each with its depth: the plans of subquery
-    expressions, with a heading, then the inputs. ``depth`` is the node's."""
+    """Yield what stands below a node's line, each item with its depth: the plans of the node's subquery
+    expressions, after a heading (a text), then the node's inputs. ``depth`` is the depth of the node
+    itself."""
     for operand in plan.operands():
         for item in walk(operand):
             if isinstance(item, Subquery):
@@ -46,7 +47,7 @@ def _below(plan: LogicalPlan, depth: int) -> Iterator[tuple[int, LogicalPlan | s
 
 
 def node_text(plan: LogicalPlan) -> str:
-    """The line of one node, without its inputs.
+    """Return the line of one node, without its inputs.
 
     >>> import pyarrow as pa
     >>> node_text(LogicalLimit(LogicalValues(pa.schema([]), ((),)), 10, 5))

@@ -1,4 +1,4 @@
-"""The explanation of a row plan: of its DAG, with the counters of a run of its functions."""
+"""The explanation of a row plan: its DAG, with the counters of a run of the plan's functions."""
 
 import time
 from collections.abc import Sequence
@@ -27,11 +27,13 @@ def explained_rows(
     analyze: bool = False,
     owners: Sequence[str] = (),
 ) -> Explanation:
-    """Explain a row plan. ``arguments``: the values of the plan's parameters, None = unknown. ``analyze``:
-    run the plan, too, and include the counters of the run. ``owners``: the name of the member that owns each
-    partition; empty if there is only one member.
+    """Explain a row plan.
 
-    Raises NotByRows if the query with the arguments has to run as a job.
+    ``arguments``: the values of the plan's parameters, None = unknown. ``analyze``: run the plan, too, and
+    include the counters of the run. ``owners``: the name of the member that owns each partition, by the
+    partition's number; empty if there is only one member.
+
+    Raises NotByRows if the query with these arguments has to run as a job.
     """
     run = None if arguments is None else plan.run(arguments, settings)
     job = explained_job(plan.dag)
@@ -49,8 +51,8 @@ def explained_rows(
 
 
 def _counted(plan: RowPlan, name: str, run: ProgramRun) -> Counters:
-    """Count the rows and the seconds of the vertex ``name``. The vertex is run once, with its inputs; the
-    vertices at its inputs are then run alone, to subtract their time."""
+    """Measure the rows and the seconds of the vertex ``name`` alone: run the vertex with its inputs, then its
+    inputs only, and subtract their time."""
     inputs = [edge.source.name for edge in plan.dag.inbound(plan.dag[name])]
     seconds = []
     for names in ((name,), inputs):
@@ -64,7 +66,8 @@ def _counted(plan: RowPlan, name: str, run: ProgramRun) -> Counters:
 
 
 def _scan(source: RowSource, run: ProgramRun | None, owners: Sequence[str]) -> ExplainedScan:
-    """Explain the rows that a source finds by key. The keys that a join gives are known only at run time."""
+    """Explain which rows of its table a source finds by key. ``run`` gives the keys (None: the keys are
+    unknown); keys that come from a join are known only at run time."""
     keys = None if run is None or source.keys is None else source.keys(run)
     schema, placed = source.table.schema, source.table.partitioning
     types = [schema.field(ordinal).type for ordinal in source.by]

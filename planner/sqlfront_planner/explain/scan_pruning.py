@@ -1,4 +1,4 @@
-"""The pruning of a plan's scans in one run, for EXPLAIN and for statistics."""
+"""Which part of its table each scan of a plan reads in one run, for EXPLAIN and for statistics."""
 
 from collections.abc import Callable, Sequence
 
@@ -18,13 +18,15 @@ from sqlfront_values.settings import Settings
 
 
 class ScanPruning(msgspec.Struct, frozen=True):
-    """The part of a table that one scan reads. ``columns`` are the names of the columns by whose values the
-    scan finds rows (empty: the scan reads everything that isn't skipped), ``keys`` the values in this run;
-    None = all, since the keys are too many or unknown.
+    """The part of a table that one scan reads in one run.
 
-    ``partitions``: the partitions of the table that can hold the keys, None = all of the table's
-    ``of_partitions`` partitions (0 = the table is not partitioned). ``pieces`` of the table's data are
-    skipped by known bounds of the values.
+    ``columns`` are the names of the columns by whose values the scan finds rows (empty: the scan reads
+    everything that isn't skipped). ``keys`` are those values in this run; None = all values, since there are
+    too many keys or they are unknown.
+
+    ``partitions``: the partitions of the table that can hold the keys, of ``of_partitions`` partitions (0 =
+    the table is not partitioned); None = all. ``pieces``: how many pieces of the table's data, such as files,
+    are read after skipping by known bounds of the values.
     """
 
     vertex: str
@@ -39,8 +41,9 @@ class ScanPruning(msgspec.Struct, frozen=True):
 def scan_prunings(
     template: Template, arguments: Sequence[object] = (), values: "run_values.RunValues | None" = None
 ) -> tuple[ScanPruning, ...]:
-    """Find the pruning of each scan of a plan in a run with these values (see :meth:`~.plan.Template.bind`):
-    ``arguments`` for the plan's parameters, ``values`` for its run values (None = of default settings)."""
+    """Find which part of its table each scan of a plan reads in a run with these values: ``arguments`` for
+    the plan's parameters, ``values`` for its run values, such as the current time (None = of default
+    settings). See :meth:`~.plan.Template.bind`."""
     values = values or run_values.RunValues(Settings())
     literal, settings = template.literals(arguments, values), values.settings
     found = []

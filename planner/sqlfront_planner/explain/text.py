@@ -1,4 +1,5 @@
-"""Explanations as text: the lane and the reason first, then each job as a tree from the result."""
+"""Explanations as text: the lane and the reason first, then each job as a tree of vertices from the result
+down to the sources."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
@@ -19,8 +20,8 @@ _MOST_KEYS: Final = 10
 
 
 def text_of(shown: Explanation) -> str:
-    """The text of EXPLAIN: lane, reason and physical plan; after a run with its counters and total time.
-    Logical plans, if any, come before the physical plan."""
+    """Return the text of EXPLAIN: lane, reason and physical plan; after a run also its counters and total
+    time. Logical plans, if any, come before the physical plan."""
     parts = [f"lane: {shown.lane} ({shown.reason})"]
     if shown.job.seconds is not None:
         parts.append(_total(shown.job))
@@ -38,7 +39,7 @@ def text_of(shown: Explanation) -> str:
 
 
 def _with_shared(text: str, shared: Iterable[tuple[str, str]]) -> Iterator[str]:
-    """The lines of a plan, followed by the plans of its shared rows by name."""
+    """Yield the text of a plan, then the plans of its shared rows, given as pairs of name and text."""
     yield text
     for name, below in shared:
         yield f"Shared rows {name}:"
@@ -46,14 +47,14 @@ def _with_shared(text: str, shared: Iterable[tuple[str, str]]) -> Iterator[str]:
 
 
 def job_text(job: ExplainedJob) -> str:
-    """The text of a job: its vertices as a tree, followed by a line for each scan that doesn't read
-    everything."""
+    """Return the text of a job: its vertices as a tree, followed by a line for each scan that reads only a
+    part of its table."""
     lines = [line for scan in job.scans if (line := scan_text(scan))]
     return "\n".join([tree(job), *(["Scans:"] if lines else []), *(f"  {line}" for line in lines)])
 
 
 def scan_text(scan: ExplainedScan) -> str:
-    """The part of its table that a scan reads; empty if nothing is to report.
+    """Return in words which part of its table a scan reads; empty if there is nothing to report.
 
     >>> key = ("k",)
     >>> owners, chunks = PartialRead(2, 271), PartialRead(1, 5)
@@ -85,8 +86,8 @@ def scan_text(scan: ExplainedScan) -> str:
 
 
 def _keys(scan: ExplainedScan) -> str:
-    """The key columns and at most ten of their values, as a condition such as ``k IN (7, 8)``; the columns
-    alone if the values are unknown."""
+    """Return the key columns and at most ten of their values as a condition, such as ``k IN (7, 8)``; the
+    columns alone if the values are unknown."""
     columns = _columns(scan.by)
     if scan.keys is None:
         return columns
@@ -104,8 +105,8 @@ def _columns(names: Sequence[str]) -> str:
 
 
 def tree(job: ExplainedJob) -> str:
-    """A job as a tree from the result: a line for each vertex, with operator and counters, above the
-    indented lines of its inputs, with the routing."""
+    """Return the text of a job as a tree from the result down: a line for each vertex with its operator and
+    counters, above the indented lines of its inputs, which also name the routing."""
     vertices = {vertex.name: vertex for vertex in job.vertices}
     inbound: dict[str, list[ExplainedEdge]] = {name: [] for name in vertices}
     outputs = dict.fromkeys(vertices, 0)
@@ -136,7 +137,7 @@ def _where(vertex: ExplainedVertex) -> str:
 
 
 def _by_member(members: Mapping[str, Counters], indent: str) -> Iterator[str]:
-    """Yield a line for each of several members that have instances of a vertex."""
+    """Yield a line with the counters of each member, if several members ran instances of a vertex."""
     if len(members) > 1:
         for name, counters in members.items():
             yield f"{indent}  @ {name}: {_counted(counters)}"
@@ -160,7 +161,7 @@ def _counted(counters: Counters) -> str:
 
 
 def milliseconds(seconds: float) -> str:
-    """The text, in milliseconds, of a time given in seconds.
+    """Format a time, given in seconds, in milliseconds.
 
     >>> milliseconds(0.00123)
     '1.23 ms'
@@ -169,7 +170,7 @@ def milliseconds(seconds: float) -> str:
 
 
 def in_bytes(count: int) -> str:
-    """The text, in B, KiB, MiB or GiB, of a number of bytes.
+    """Format a number of bytes in B, KiB, MiB or GiB.
 
     >>> in_bytes(5_000)
     '5 KiB'

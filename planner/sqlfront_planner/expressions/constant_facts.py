@@ -1,5 +1,5 @@
-"""Facts: comparisons of columns with constants that hold for all rows of a plan, and the same facts restated
-for equal columns."""
+"""Facts: comparisons of columns with constants that hold for all rows of a plan; and the facts that follow
+for columns equal to these columns."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
@@ -41,8 +41,9 @@ _MOST_ROWS: Final = 100
 
 
 def is_fact(condition: Expr) -> bool:
-    """Whether a condition only compares columns with constants, so that the condition holds for equal
-    columns, too: even 0.0 and -0.0 compare alike. Evaluating the constants can't fail.
+    """Return whether a condition is a fact in form: a combination by AND and OR of comparisons of columns
+    with constants, whose evaluation can't fail. Such a condition also holds for equal columns: even 0.0 and
+    -0.0 compare alike.
 
     >>> import pyarrow as pa
     >>> a, five = Column(pa.int32(), 3, "a"), Literal(pa.int32(), 5)
@@ -63,7 +64,7 @@ def is_fact(condition: Expr) -> bool:
 
 
 def _is_subject(expression: Expr) -> bool:
-    """Whether the expression is a column, or a struct of columns."""
+    """Return whether the expression is a column, or a struct of columns."""
     if isinstance(expression, Call) and expression.function == "struct":
         return all(isinstance(field, Column) for field in expression.arguments)
     return isinstance(expression, Column)
@@ -75,8 +76,8 @@ def _is_constant(expression: Expr) -> bool:
 
 @deep
 def facts(plan: LogicalPlan) -> tuple[Expr, ...]:
-    """Find conditions that hold for every row of a plan (see :func:`is_fact`). Their columns are those of
-    the plan's output row."""
+    """Return conditions on the plan's output columns that hold for every row of the plan; all have the form
+    that :func:`is_fact` accepts."""
     match plan:
         case LogicalFilter():
             parts = conjuncts(plan.condition)
@@ -135,8 +136,8 @@ def _values_facts(plan: LogicalValues) -> tuple[Expr, ...]:
 
 
 def _set_facts(plan: LogicalSetOperation) -> tuple[Expr, ...]:
-    """Facts of a set operation: a row of an intersection is a row of both branches, a row of a union is a row
-    of any branch."""
+    """Find the facts of a set operation: for INTERSECT those of all branches, for EXCEPT those of the first
+    branch, for UNION ALL the facts that all branches share."""
     first, *others = (facts(branch) for branch in plan.branches)
     match plan.kind:
         case SetKind.INTERSECT | SetKind.INTERSECT_ALL:
@@ -152,16 +153,16 @@ def _set_facts(plan: LogicalSetOperation) -> tuple[Expr, ...]:
 
 
 class _Link(msgspec.Struct, frozen=True):
-    """An equality of a column with the expression ``other``, a column under casts perhaps. ``type``: the
-    type to which the first column is cast for the equality, None = not cast."""
+    """An equality that a column is part of: ``other`` is the other operand, a column, perhaps under casts.
+    ``type`` is the type to which the first column is cast in the equality, None = it isn't cast."""
 
     other: Expr
     type: pa.DataType | None
 
 
 class Equalities:
-    """The equalities of columns that ``predicates`` state, directly or through casts that keep values
-    distinct. False if no predicate states an equality."""
+    """The equalities between columns that ``predicates`` state, directly or through casts that keep distinct
+    values distinct. In a boolean context False if there are none."""
 
     def __init__(self, predicates: Iterable[Expr]) -> None:
         self._links: dict[int, list[_Link]] = {}
@@ -176,7 +177,8 @@ class Equalities:
                     pass
 
     def _learn(self, column: Column, cast: Expr, other: Expr) -> None:
-        """Add one direction of an equality. ``cast`` is the side that holds ``column``, casts included."""
+        """Record that ``column`` equals ``other``. ``cast`` is the operand of the equality that has
+        ``column``, with its casts."""
         link = _Link(other, None if cast is column else cast.type)
         self._links.setdefault(column.ordinal, []).append(link)
 
@@ -184,8 +186,9 @@ class Equalities:
         return bool(self._links)
 
     def reached(self, ordinal: int) -> Iterator[tuple[int, _Link]]:
-        """Yield all columns that equal the column ``ordinal``, nearest first, without the column itself: the
-        ordinal of each, and the last equality on the way. The search doesn't go on behind a cast."""
+        """Yield every column that equals the column ``ordinal``, except that column itself, nearest first:
+        its ordinal, and the last equality of the chain that leads to it. A chain ends at an equality with a
+        cast."""
         seen, waiting = {ordinal}, [ordinal]
         while waiting:
             for link in self._links.get(waiting.pop(0), ()):
@@ -200,8 +203,8 @@ class Equalities:
 
 
 def _cast_column(expression: Expr) -> Column | None:
-    """The column under casts that can't fail and keep values distinct; None if the expression is anything
-    else."""
+    """Return the column inside of casts that can't fail and keep distinct values distinct; None if the
+    expression is anything else."""
     while isinstance(expression, Cast):
         if not keeps_equality(expression.operand.type, expression.type):
             return None
@@ -210,10 +213,11 @@ def _cast_column(expression: Expr) -> Column | None:
 
 
 def restated(known: Iterable[Expr], equalities: Equalities, belongs: Callable[[int], bool]) -> list[Expr]:
-    """Restate facts (see :func:`is_fact`) for equal columns that ``belongs`` accepts.
+    """Return the facts (see :func:`is_fact`) that follow from the facts ``known`` for equal columns.
+    ``belongs(ordinal)`` says which columns the new facts may have.
 
-    From ``a = b`` and ``a = 5 OR a = 7`` follows ``b = 5 OR b = 7``, from ``cast(a as bigint) = b`` and ``a =
-    5`` follows ``b = 5`` (a bigint).
+    From ``a = b`` and ``a = 5 OR a = 7`` follows ``b = 5 OR b = 7``, from ``cast(a as bigint) = b`` and
+    ``a = 5`` follows ``b = 5`` (a bigint).
     """
     if not equalities:
         return []
@@ -229,9 +233,9 @@ def restated(known: Iterable[Expr], equalities: Equalities, belongs: Callable[[i
 def _ways(
     used: Sequence[int], equalities: Equalities, belongs: Callable[[int], bool]
 ) -> Iterator[dict[int, _Link]]:
-    """Yield replacements of the columns ``used``: for each column, by its ordinal, the equality with a
-    column that ``belongs`` accepts. A column that isn't in a replacement stays; each replacement has at
-    least one column."""
+    """Yield replacements of the columns ``used``, each a mapping from the ordinals of replaced columns to the
+    equality that gives the new column. Every column after the replacement is one that ``belongs`` accepts;
+    each replacement replaces at least one column."""
     if not used:
         return
     choices: list[list[_Link | None]] = []
@@ -290,8 +294,8 @@ def _restate_call(
 
 
 def _converted(constant: Expr, wide: pa.DataType) -> Expr:
-    """The constant in the type ``wide``, which holds the constant's value: a literal or parameter of that
-    type where possible, else a cast."""
+    """Return the constant in the type ``wide``, which can hold its value: as a literal or parameter of that
+    type if possible, else as a cast."""
     if isinstance(constant, Literal) and isinstance(constant.value, int) and wide == DOUBLE:
         return Literal(wide, float(constant.value))
     if isinstance(constant, Literal) and (is_integral(wide) or is_decimal(wide)):
@@ -302,9 +306,9 @@ def _converted(constant: Expr, wide: pa.DataType) -> Expr:
 
 
 def _restate_rows(condition: Call, links: Mapping[int, _Link]) -> Expr | None:
-    """Restate a comparison of several columns at once. Every column has to be replaced by a column of equal
-    type. Return None otherwise, and if a column stands deeper in an expression (``cast(a as double) IN (0.5,
-    1.5)``)."""
+    """Return a comparison of several columns at once, such as structs, with all columns replaced by their
+    equals in ``links``. Return None if a replacement has another type or a cast, or if a column stands deeper
+    in an expression, as in ``cast(a as double) IN (0.5, 1.5)``."""
     if any(link.type is not None or not isinstance(link.other, Column) for link in links.values()):
         return None
     others = {ordinal: link.other for ordinal, link in links.items() if isinstance(link.other, Column)}

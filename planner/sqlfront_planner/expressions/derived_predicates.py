@@ -1,4 +1,4 @@
-"""Derived predicates."""
+"""Predicates that follow from other predicates."""
 
 from collections.abc import Callable, Sequence
 
@@ -7,11 +7,11 @@ from sqlfront_values.expressions import Expr, columns_used, conjunction, conjunc
 
 
 def implied(predicate: Expr, belongs: Callable[[frozenset[int]], bool]) -> Expr | None:
-    """The condition on a subset of the columns that follows from ``predicate``, an OR, if every branch
-    restricts the subset; None if some branch doesn't, or the predicate is no OR.
+    """Return the condition on some of the columns that follows from ``predicate``, an OR of which every
+    branch restricts these columns; None if a branch doesn't, or if the predicate is no OR.
 
-    From ``(a = 1 AND b = 2) OR (a = 3 AND b = 4)`` follows ``a = 1 OR a = 3``. ``belongs`` tells whether a
-    set of columns is in the subset.
+    From ``(a = 1 AND b = 2) OR (a = 3 AND b = 4)`` follows ``a = 1 OR a = 3``. ``belongs(ordinals)`` says
+    whether a set of columns is among the wanted columns.
     """
     branches = disjuncts(predicate)
     if len(branches) == 1:
@@ -27,8 +27,8 @@ def implied(predicate: Expr, belongs: Callable[[frozenset[int]], bool]) -> Expr 
 
 
 def unknown_yet(derived: Sequence[Expr], known: Sequence[Expr]) -> list[Expr]:
-    """The derived predicates that are not among the known predicates, each once; the names of columns don't
-    count."""
+    """Return the predicates of ``derived`` that are not among the ``known`` predicates, each once; columns
+    are compared by ordinal, not by name."""
     if not derived:
         return []
     seen = [nameless(predicate) for predicate in known]

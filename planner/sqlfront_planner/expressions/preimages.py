@@ -1,4 +1,4 @@
-"""Inverse casts: the value of a narrower type that a cast turns into a given value."""
+"""Inverse casts: the value of a narrower type that a cast turns into a given value of the wider type."""
 
 import struct
 from collections.abc import Callable
@@ -35,16 +35,17 @@ _EXACT: Final = Context(prec=80)
 
 
 class NoSuchValue(Exception):
-    """An error: the narrower type has no value that the cast turns into the given one."""
+    """An error: the cast turns no value of the narrower type into the given value."""
 
 
 class UnknownValue(Exception):
-    """An error: the value of the narrower type, or its existence, can't be determined."""
+    """An error: it can't be determined which value of the narrower type, if any, the cast turns into the
+    given value."""
 
 
 def keeps_order(narrow: pa.DataType, wide: pa.DataType) -> bool:
-    """True if every value of the numeric type ``narrow`` has exactly one counterpart in ``wide``, in the same
-    order.
+    """Return whether a cast from the numeric type ``narrow`` to ``wide`` maps every value to a value of its
+    own, in the same order.
 
     >>> from sqlfront_values.types import INT
     >>> keeps_order(INT, BIGINT), keeps_order(BIGINT, DOUBLE), keeps_order(INT, STRING)
@@ -64,8 +65,8 @@ def keeps_order(narrow: pa.DataType, wide: pa.DataType) -> bool:
 
 
 def keeps_equality(narrow: pa.DataType, wide: pa.DataType) -> bool:
-    """True if every value of ``narrow`` can be cast to ``wide``, only null becomes null, and distinct values
-    stay distinct. Values for which :func:`preimage` raises UnknownValue are excepted.
+    """Return whether every value of ``narrow`` can be cast to ``wide``, only null becomes null, and distinct
+    values stay distinct. Values for which :func:`preimage` raises UnknownValue may be exceptions.
 
     >>> from sqlfront_values.types import INT
     >>> keeps_equality(INT, STRING), keeps_equality(STRING, INT), keeps_equality(TIMESTAMP, DATE)
@@ -83,15 +84,17 @@ def keeps_equality(narrow: pa.DataType, wide: pa.DataType) -> bool:
 
 
 def is_always_known(narrow: pa.DataType, wide: pa.DataType) -> bool:
-    """True if :func:`preimage` never raises UnknownValue for these types."""
+    """Return whether :func:`preimage` never raises UnknownValue for these types."""
     return narrow != DATE and (narrow, wide) != (BIGINT, DOUBLE)
 
 
 def preimage(value: object, narrow: pa.DataType, wide: pa.DataType, settings: Settings) -> object:
-    """Return the only value of ``narrow`` that a cast to ``wide`` turns into ``value``, which isn't null.
+    """Return the only value of ``narrow`` that a cast to ``wide`` turns into ``value``, which must not be
+    null.
 
-    The types must satisfy :func:`keeps_equality`. Raises NoSuchValue if no value does, UnknownValue if the
-    cast isn't exact there or Python can't represent the value.
+    The types must satisfy :func:`keeps_equality`. Raises NoSuchValue if the cast turns no value into
+    ``value``; raises UnknownValue if the cast isn't exact for such values, or if Python can't represent the
+    result.
 
     >>> from sqlfront_values.types import INT
     >>> preimage(Decimal("5.0"), INT, pa.decimal128(11, 1), Settings())
@@ -118,8 +121,8 @@ def preimage(value: object, narrow: pa.DataType, wide: pa.DataType, settings: Se
 
 
 def narrowed(literal: Literal, narrow: pa.DataType) -> Literal | None:
-    """The number as a literal of the numeric type ``narrow``; None if the type can't hold the value exactly,
-    or the literal is no number. A null stays null."""
+    """Return the number as a literal of the numeric type ``narrow``; None if the type can't hold the value
+    exactly, or if the literal is no number. A null gives a null of the type."""
     value = literal.value
     if value is None:
         return Literal(narrow, None)
@@ -132,8 +135,8 @@ def narrowed(literal: Literal, narrow: pa.DataType) -> Literal | None:
 
 
 def _number(value: int | float | Decimal, narrow: pa.DataType) -> int | Decimal:
-    """The number as a value of the integral or decimal type ``narrow``. Raises NoSuchValue if the type can't
-    hold the number exactly."""
+    """Return the number as a value of the integral or decimal type ``narrow``. Raises NoSuchValue if the type
+    can't hold the number exactly."""
     if isinstance(value, float):
         if value != value or value in (float("inf"), float("-inf")):
             raise NoSuchValue
@@ -170,8 +173,8 @@ def _single(value: float) -> float:
 
 
 def _reversed(value: object, narrow: pa.DataType, settings: Settings) -> object:
-    """Cast the value back to ``narrow``. Raises NoSuchValue if the cast gives no value, UnknownValue if
-    Python can't represent the value."""
+    """Cast the value to ``narrow``, the type from which a cast has made it. Raises NoSuchValue if the cast
+    gives no value, UnknownValue if Python can't represent the result."""
     convert = _BACK.get(type(value))
     if convert is None:
         raise NoSuchValue

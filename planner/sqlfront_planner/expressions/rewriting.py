@@ -1,4 +1,5 @@
-"""Helpers of the rules: moving expressions between rows, and properties of expressions."""
+"""Helpers of the rules: rewriting of expressions over one row as expressions over another row, and properties
+of expressions."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
@@ -61,7 +62,7 @@ MIRRORED: Final = {
 
 
 def shift(expression: Expr, by: int) -> Expr:
-    """The expression, moved to a row that has ``by`` more columns in front: the ordinals of its columns grow
+    """Return the expression for a row that has ``by`` more columns in front: the ordinals of its columns grow
     by ``by``."""
     if by == 0:
         return expression
@@ -71,8 +72,8 @@ def shift(expression: Expr, by: int) -> Expr:
 
 
 def remap(expression: Expr, places: Mapping[int, int] | Sequence[int]) -> Expr:
-    """The expression, moved to a row in which the column ``i`` stands at ``places[i]``. Raises LookupError
-    for a column that has no place."""
+    """Return the expression for a row in which the column ``i`` has the ordinal ``places[i]``. Raises
+    LookupError for a column without an entry in ``places``."""
 
     def move(column: Column) -> Expr:
         place = places[column.ordinal]
@@ -82,19 +83,19 @@ def remap(expression: Expr, places: Mapping[int, int] | Sequence[int]) -> Expr:
 
 
 def substitute(expression: Expr, values: Sequence[Expr] | Mapping[int, Expr]) -> Expr:
-    """The expression with every column ``i`` replaced by ``values[i]``: moves an expression over a
-    projection's output to the projection's input."""
+    """Return the expression with every column ``i`` replaced by ``values[i]``. With a projection's
+    expressions as ``values``, an expression over the projection's output becomes one over its input."""
     return map_columns(expression, lambda column: values[column.ordinal])
 
 
 def columns_to_outer(expression: Expr) -> Expr:
-    """The expression over the enclosing row, for use inside a subquery: each column becomes an
-    :class:`OuterColumn`."""
+    """Return the expression for use inside a subquery: each column, now a column of the enclosing row,
+    becomes an :class:`OuterColumn`."""
     return map_columns(expression, lambda column: OuterColumn(column.type, column.ordinal, column.name))
 
 
 def nameless(expression: Expr) -> Expr:
-    """The expression without the columns' names, so that ``==`` compares the computations alone.
+    """Return the expression without the names of its columns, so that ``==`` compares only what is computed.
 
     >>> import pyarrow as pa
     >>> nameless(Column(pa.int32(), 1, "a")) == nameless(Column(pa.int32(), 1, "b"))
@@ -106,8 +107,8 @@ def nameless(expression: Expr) -> Expr:
 
 
 def without_repeats(expressions: Iterable[Expr]) -> tuple[Expr, ...]:
-    """The expressions in their order, without those that compute the same as an earlier one; the names of
-    columns don't count."""
+    """Return the expressions in their order, without those that compute the same as an earlier expression;
+    columns are compared by ordinal, not by name."""
     given = tuple(expressions)
     if len(given) < 2:
         return given
@@ -124,7 +125,8 @@ def without_repeats(expressions: Iterable[Expr]) -> tuple[Expr, ...]:
 
 
 def _resemblance(expression: Expr) -> object:
-    """A hashable digest: equal for equal expressions, different for most others."""
+    """Return a hashable value that is equal for equal expressions, and different for most others; it looks at
+    the first nodes of the expression only."""
     if isinstance(expression, Literal) and isinstance(expression.value, _HASHED):
         return expression.value
     parts: list[object] = []
@@ -142,8 +144,8 @@ def _resemblance(expression: Expr) -> object:
 
 
 def is_deterministic(expression: Expr) -> bool:
-    """True if the expression's value depends on the row only, so that the value may be computed elsewhere,
-    again, or not at all."""
+    """Return whether the expression's value depends on the row only, so that the value may be computed at
+    another place of the plan, several times, or not at all."""
     items = [expression]
     for item in items:  # grows
         if isinstance(item, Call) and not _is_deterministic_itself(item):
@@ -158,7 +160,7 @@ def _is_deterministic_itself(call: Call) -> bool:
 
 
 def is_null_propagating(call: Call) -> bool:
-    """True if the call is null whenever one of its operands is null."""
+    """Return whether the call is null whenever one of its operands is null."""
     if call.function in ("and", "or"):
         return False
     entry = registry.lookup(call.function)
@@ -166,8 +168,8 @@ def is_null_propagating(call: Call) -> bool:
 
 
 def is_fixed(expression: Expr) -> bool:
-    """True if the expression has one value for all rows of a run: the expression is deterministic and reads
-    no column."""
+    """Return whether the expression has one value for all rows of a run: it is deterministic and reads no
+    column."""
     return all(map(_is_fixed_itself, walk(expression)))
 
 
@@ -182,33 +184,34 @@ def _is_fixed_itself(expression: Expr) -> bool:
 
 
 def is_trivial(expression: Expr) -> bool:
-    """True for an expression that costs nothing to compute twice."""
+    """Return whether the expression is a column or a literal, which costs nothing to compute twice."""
     return isinstance(expression, Column | Literal)
 
 
 def holds_subquery(expression: Expr) -> bool:
-    """True if the expression holds a subquery at any depth."""
+    """Return whether the expression has a subquery at any depth."""
     return any(isinstance(item, Subquery) for item in walk(expression))
 
 
 def holds_outer_column(expression: Expr) -> bool:
-    """True if the expression reads the enclosing query's row."""
+    """Return whether the expression reads the enclosing query's row."""
     return any(isinstance(item, OuterColumn) for item in walk(expression))
 
 
 def disjuncts(expression: Expr) -> tuple[Expr, ...]:
-    """The operands of a (nested) OR, left to right; a single expression is its own only disjunct."""
+    """Return the operands of a (nested) OR, left to right; for any other expression a tuple of the expression
+    alone."""
     return operands_of("or", expression)
 
 
 def disjunction(parts: tuple[Expr, ...]) -> Expr:
-    """The parts joined by OR; FALSE for no parts."""
+    """Return the conditions ``parts`` joined by OR; FALSE if there are none."""
     return connected("or", parts) if parts else FALSE
 
 
 def map_operands(plan: LogicalPlan, rewrite: Callable[[Expr], Expr]) -> LogicalPlan:
-    """The node with ``rewrite`` applied to each of its expressions; the node itself if no expression
-    changes."""
+    """Return the node with ``rewrite`` applied to each of the expressions that it evaluates; the node itself
+    if no expression changes."""
     operands = plan.operands()
     if not operands:
         return plan
@@ -217,26 +220,29 @@ def map_operands(plan: LogicalPlan, rewrite: Callable[[Expr], Expr]) -> LogicalP
 
 
 def rewrite_operands(plan: LogicalPlan, rewrite: Callable[[Expr], Expr]) -> LogicalPlan:
-    """The plan with the operands of all nodes rewritten. ``rewrite`` gets whole operands and has to descend
-    itself, also into the plans of subqueries (:func:`within`)."""
+    """Return the plan with ``rewrite`` applied to each expression that a node evaluates. ``rewrite`` is given
+    complete expressions; it must itself descend into their parts, and into the plans of subqueries
+    (:func:`within`)."""
     return transform_plan(plan, lambda node: map_operands(node, rewrite))
 
 
 def within(subquery: Subquery, rewrite: Callable[[LogicalPlan], LogicalPlan]) -> Subquery:
-    """The subquery with ``rewrite`` applied to its plan; the subquery itself if the plan doesn't change."""
+    """Return the subquery with ``rewrite`` applied to its plan; the subquery itself if the plan doesn't
+    change."""
     plan = rewrite(subquery.plan)
     return subquery if plan is subquery.plan else structs.replace(subquery, plan=plan)
 
 
 def filtered(plan: LogicalPlan, parts: tuple[Expr, ...]) -> LogicalPlan:
-    """The rows of ``plan`` that satisfy all of ``parts``; ``plan`` itself if ``parts`` is empty."""
+    """Return a plan of the rows of ``plan`` that satisfy all of the conditions ``parts``; ``plan`` itself if
+    there are none."""
     condition = conjunction(parts)
     return plan if condition is None else LogicalFilter(plan, condition)
 
 
 def selected(plan: LogicalPlan, ordinals: Sequence[int]) -> LogicalPlan:
-    """The columns ``ordinals`` of ``plan``, in order; ``plan`` itself if the columns are all columns of
-    ``plan`` in order."""
+    """Return a plan with the columns ``ordinals`` of ``plan``, in this order; ``plan`` itself if these are
+    all of its columns in their order."""
     if list(ordinals) == list(range(plan.width)):
         return plan
     row = plan.row()
@@ -245,7 +251,8 @@ def selected(plan: LogicalPlan, ordinals: Sequence[int]) -> LogicalPlan:
 
 
 def null_rejected_columns(condition: Expr) -> frozenset[int]:
-    """The ordinals of the columns of which each, when null, makes the condition false or null.
+    """Return the ordinals of the columns that make the condition false or null whenever any one of them is
+    null, so that the row is dropped.
 
     >>> import pyarrow as pa
     >>> a, b = Column(pa.int32(), 0, "a"), Column(pa.int32(), 1, "b")
@@ -264,7 +271,7 @@ def null_rejected_columns(condition: Expr) -> frozenset[int]:
 
 
 def strict_columns(expression: Expr) -> frozenset[int]:
-    """The ordinals of the columns of which each, when null, makes the expression null."""
+    """Return the ordinals of the columns that make the expression null whenever any one of them is null."""
     found: set[int] = set()
     waiting = [expression]
     while waiting:

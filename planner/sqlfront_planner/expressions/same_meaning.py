@@ -1,4 +1,5 @@
-"""Sameness of bound expressions: the order and the grouping of operands do not count."""
+"""Sameness of bound expressions: expressions that differ in the order or the grouping of operands mean the
+same if the operator allows it."""
 
 from typing import Final
 
@@ -10,8 +11,8 @@ _MIRRORED: Final = {"greater": "less", "greater_equal": "less_equal"}
 
 
 def is_same(key: Expr, expression: Expr) -> bool:
-    """Whether an expression means the same as a grouping key; in Spark ``b + a`` equals ``a + b``, and ``b >
-    a`` equals ``a < b``."""
+    """Return whether an expression means the same as a grouping key; in Spark ``b + a`` equals ``a + b``, and
+    ``b > a`` equals ``a < b``."""
     if key == expression:
         return True
     both_calls = isinstance(key, Call) and isinstance(expression, Call) and key.type == expression.type
@@ -19,7 +20,7 @@ def is_same(key: Expr, expression: Expr) -> bool:
 
 
 def meaning_of(expression: Expr) -> Expr:
-    """The canonical form of an expression: expressions that :func:`is_same` accepts as one key have equal
+    """Return a canonical form of an expression: expressions that mean the same (:func:`is_same`) have equal
     forms."""
     return transform(expression, _in_order) if isinstance(expression, Call) else expression
 
@@ -37,8 +38,9 @@ def _in_order(expression: Expr) -> Expr:
 
 
 def _chain(expression: Expr, top: Call) -> list[Expr]:
-    """The operands of a chain of one associative function and type, such as ``a + b + c``, in any grouping;
-    ``top`` is the chain's outermost call."""
+    """Return the operands of a chain of one associative function and type, such as ``a + b + c``, whatever
+    its grouping; ``top`` is the chain's outermost call. An expression that doesn't continue the chain is an
+    operand."""
     same = isinstance(expression, Call) and (expression.function, expression.type) == (top.function, top.type)
     if not same or top.function not in _ASSOCIATIVE:
         return [expression] if expression is not top else list(top.arguments)

@@ -7,7 +7,7 @@ from sqlfront_values.expressions import Call, Cast, Column, Expr, Literal
 
 def unwrap_cast(call: Call) -> Expr:
     """Rewrite ``cast(c as wide) < literal`` as ``c < literal of c's type``, if the cast loses nothing and the
-    literal fits.
+    literal fits; return any other call unchanged.
 
     The new comparison works on the column as stored, so a source can apply the filter. Allowed for casts that
     keep order and equality: to a wider integer, from an integer to a decimal or double that holds all its

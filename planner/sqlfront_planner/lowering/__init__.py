@@ -1,8 +1,8 @@
 """Lowering: from an optimized logical plan to the DAG.
 
 In: a logical plan without subquery expressions. Out: a :class:`LoweredQuery`: the DAG with its sink, and its
-scans. Each logical node becomes one vertex, or two if work is done before rows are exchanged. The code of
-each operator also sets the routing of the input edges.
+scans. Each logical node becomes one vertex, or two if work is done before rows are exchanged. The function
+that lowers an operator also sets the routing of the operator's input edges.
 
 For several members the same logical plan becomes a DAG whose parallel vertices run on all members and whose
 exchanges are distributed edges (:func:`lower_distributed`).

@@ -1,4 +1,7 @@
-"""Lowering of GROUP BY and DISTINCT: one stage if equal keys are in one instance already, else two."""
+"""Lowering of GROUP BY and DISTINCT.
+
+One step aggregates if rows with equal keys already come from one instance; else a first step aggregates in
+each instance, and a second step combines the results, unless the first step doesn't pay."""
 
 from typing import Final
 
@@ -18,9 +21,9 @@ HARDLY_GROUPED: Final = 0.4
 def lower_aggregate(
     builder: Builder, plan: LogicalAggregate, keys: tuple[int, ...], source: Fragment
 ) -> Fragment:
-    """Lower an aggregation over ``source``, the lowered input. ``keys`` are the grouping columns' ordinals
-    in the source's row; the calls read that row, too. The returned fragment's row is the keys, then the
-    calls."""
+    """Lower an aggregation over ``source``, the lowered input. ``keys`` are the ordinals of the grouping
+    columns in the source's row; the columns that the calls read are ordinals of that row, too. The returned
+    fragment's row has the keys, then the values of the calls."""
 
     def processor(mode: AggregateMode) -> AggregateProcessor:
         return AggregateProcessor(keys, plan.calls, mode, plan.schema)

@@ -1,4 +1,4 @@
-"""The DAG under construction, and the edges between its fragments."""
+"""The DAG under construction: its finished parts (fragments), and the edges between them."""
 
 from typing import TYPE_CHECKING
 
@@ -24,11 +24,13 @@ class Fragment(msgspec.Struct, frozen=True):
     ``parallel``: several instances emit the rows (over several members: on each member), else one instance
     (the coordinator's). ``partitioned``: ordinals of columns such that rows with equal values in the columns
     come from one instance (None: unknown). ``partitions`` is the number of partitions that the instances
-    share: two fragments with equal ``partitioned`` columns and ``partitions`` are partitioned alike.
-    ``ordered``: each instance's rows have this order. ``output``: the vertex's output from which the next
-    edge starts. ``in_pieces``: the fragment can be read in turn. The instances either emit the pieces of a
-    source's rows, from which the source's order can be restored, or read all input before the first output
-    (each instance's output is one piece then).
+    share: two fragments with equal ``partitioned`` columns and ``partitions`` have rows with equal values in
+    the same instance. ``ordered``: each instance's rows have this order. ``output``: the number of the
+    vertex's output at which the next edge starts.
+
+    ``in_pieces``: a consumer can read the instances in turn, one piece each, and so gets a fixed order of
+    rows. Either the instances emit the pieces of a source's rows, from which the source's order can be
+    restored, or they read all input before the first output (each instance's output is one piece then).
     """
 
     vertex: Vertex
@@ -41,9 +43,13 @@ class Fragment(msgspec.Struct, frozen=True):
 
 
 class ScanVertex(msgspec.Struct, frozen=True):
-    """A source of the DAG, with everything needed to make the source again with bound arguments: the table's
-    version and the request; ``placed``: the placement of rows that the plan assumes; ``keys``: the condition
-    that gives the keys of the wanted rows. ``relation`` is the table itself."""
+    """A source of the DAG, with everything needed to make the source again when the values of parameters are
+    known.
+
+    ``vertex`` and ``table`` are the names of the source's vertex and of the table; ``relation`` is the table
+    itself, ``snapshot`` its version. ``request`` is what is read, ``placed`` the placement of rows that the
+    plan assumes (None: none), ``keys`` the condition that gives the keys of the wanted rows (None: no lookup
+    by keys)."""
 
     vertex: str
     table: str
@@ -55,8 +61,9 @@ class ScanVertex(msgspec.Struct, frozen=True):
 
 
 class StorageTarget(msgspec.Struct, frozen=True):
-    """The storing of rows on all members: one instance of ``processor`` on each member takes the rows of the
-    member's partitions, by the columns ``keys`` (empty: any rows). ``name`` is the table's name."""
+    """The storing of rows on all members: on each member one instance of ``processor`` takes the rows of the
+    member's partitions, by the hash of the columns ``keys`` (empty: any rows). ``name`` is the table's
+    name."""
 
     name: str
     processor: Processor
@@ -64,13 +71,13 @@ class StorageTarget(msgspec.Struct, frozen=True):
 
 
 class Builder(msgspec.Struct):
-    """A builder of a DAG. ``parallel``: whether vertices get several instances (on a member) if that can
-    help; ``exchange``: whether rows may be routed to the key's instance, else one instance collects rows that
-    belong together.
+    """A builder of a DAG, which adds vertices and edges to ``dag``.
 
-    ``distributed``: whether the DAG is for several members. If so, parallel fragments are on all members,
-    others on the coordinator, and inputs of more than ``collect_rows`` rows are exchanged. ``conditions`` are
-    the key conditions of the query's scans.
+    ``parallel``: vertices may get several instances on a member. ``exchange``: rows may be routed to the
+    instance of their key; else one instance collects rows that belong together. ``distributed``: the DAG is
+    for several members. Then parallel fragments are on all members, others on the coordinator, and inputs of
+    more than ``collect_rows`` rows are exchanged. ``conditions`` are the key conditions of the query's
+    scans.
     """
 
     cardinality: Cardinality
@@ -84,38 +91,40 @@ class Builder(msgspec.Struct):
     resources: dict[str, object] = msgspec.field(default_factory=dict)
 
     def vertex(self, name: str, processor: Processor, *, parallel: bool) -> Vertex:
-        """Add a vertex with the unique form of ``name``. ``parallel``: one instance per worker, if the
-        builder allows several; else one instance."""
+        """Add a vertex, called ``name`` or, if the name is taken, a name made from it. ``parallel``: one
+        instance per worker, if the builder allows several; else one instance."""
         several = parallel and (self.parallel or not self.distributed)
         return self.dag.vertex(self.dag.unique_name(name), processor, None if several else 1)
 
     def source(self, name: str, processor: Processor, *, parallel: bool) -> Vertex:
-        """Add a vertex without input; see :meth:`vertex`. Over several members the coordinator alone runs a
-        vertex that isn't ``parallel``."""
+        """Add a vertex without input, as :meth:`vertex` does. With several members, only the coordinator runs
+        a vertex that isn't ``parallel``."""
         if parallel or not self.distributed:
             return self.vertex(name, processor, parallel=parallel)
         return self.dag.vertex(self.dag.unique_name(name), processor, 1, OnlyOn())
 
     def exchanges(self, rows: float) -> bool:
-        """Whether routing ``rows`` rows by key to several instances pays; else one instance should collect
-        the rows."""
+        """Return whether it pays to route this number of rows by key to several instances; if not, one
+        instance should collect the rows."""
         return rows > self.collect_rows if self.distributed else self.exchange
 
     def follow(self, name: str, processor: Processor, source: Fragment) -> Fragment:
-        """Add an operator that takes rows in any order, with as many instances as the input."""
+        """Add a vertex that processes the rows of ``source`` in any order, with as many instances as the
+        source. Return its fragment, whose rows are distributed like the source's."""
         vertex = self.vertex(name, processor, parallel=source.parallel)
         self.keep(source, vertex)
         return replace(source, vertex=vertex, output=0)
 
     def gather(self, name: str, processor: Processor, source: Fragment) -> Fragment:
-        """Add an operator of one instance that takes all rows, in the input's order."""
+        """Add a vertex with one instance that takes all rows of ``source``, in the source's order if it has
+        one. Return its fragment."""
         vertex = self.vertex(name, processor, parallel=False)
         self.to_one(source, vertex)
         return Fragment(vertex, False)
 
     def store(self, source: Fragment, store: StorageTarget) -> Fragment:
-        """Add the vertex that stores the rows of ``source``, with one instance on each member. The instances
-        emit the members' reports."""
+        """Add the vertex that stores the rows of ``source``, with one instance on each member. Return its
+        fragment, whose rows are the members' reports."""
         vertex = self.dag.vertex(self.dag.unique_name(f"store {store.name}"), store.processor, 1)
         if not store.keys:
             self.deal(source, vertex)
@@ -131,24 +140,26 @@ class Builder(msgspec.Struct):
         return Edge(source.vertex, source.output, target, ordinal, input_priority=priority)
 
     def _add(self, edge: Edge) -> None:
-        """Add an edge; over several members the edge is distributed to all members."""
+        """Add an edge; with several members, an edge to the instances of all members."""
         self.dag.edge(edge.distributed() if self.distributed else edge)
 
     def _add_in_turn(self, source: Fragment, edge: Edge) -> None:
-        """Add an edge from ``source``. In one process the consumers get the rows in the source's order, even
-        if several instances emit the rows."""
+        """Add an edge from ``source``. In one process the consumers read the source's instances in turn if
+        they emit pieces, so that they get the rows in the source's order."""
         self._add(edge.in_turn() if source.in_pieces and not self.distributed else edge)
 
     def keep(self, source: Fragment, target: Vertex, ordinal: int = 0, *, priority: int = 0) -> None:
-        """Connect each instance of ``source`` with its own instance of ``target``, at the target's input
-        ``ordinal``. Inputs of lower ``priority`` are consumed first."""
+        """Connect ``source`` with ``target``, at the target's input number ``ordinal``, so that rows stay on
+        their member: each instance of a parallel source feeds one instance of the target. Inputs of lower
+        ``priority`` are consumed first."""
         edge = self._edge(source, target, ordinal, priority)
         if source.parallel:
             edge = edge.isolated().in_turn() if source.in_pieces else edge.isolated()
         self.dag.edge(edge)
 
     def to_one(self, source: Fragment, target: Vertex, ordinal: int = 0) -> None:
-        """Route all rows to a single instance, merged if the rows are ordered."""
+        """Route all rows of ``source`` to a single instance of ``target``, at its input number ``ordinal``;
+        rows of ordered instances are merged in their order."""
         edge = self._edge(source, target, ordinal)
         if source.parallel:
             edge = edge.to_one()
@@ -160,35 +171,37 @@ class Builder(msgspec.Struct):
         self.dag.edge(edge)
 
     def deal(self, source: Fragment, target: Vertex, ordinal: int = 0, *, priority: int = 0) -> None:
-        """Route each row of ``source`` to any instance of the parallel vertex ``target``: instance by
-        instance if the source is parallel. ``ordinal`` and ``priority`` as of :meth:`keep`."""
+        """Spread the rows of ``source`` over the instances of ``target``, no matter which row comes to which
+        instance. If the source is parallel, each of its instances feeds one instance of the target.
+        ``ordinal`` and ``priority`` are those of :meth:`keep`."""
         if source.parallel or not self.distributed:
             self.keep(source, target, ordinal, priority=priority)
         else:
             self._add(self._edge(source, target, ordinal, priority))
 
     def spread(self, source: Fragment, target: Vertex, keys: tuple[int, ...], ordinal: int = 0) -> None:
-        """Route the rows of ``source`` by the columns ``keys``: rows with equal values go to one instance of
-        ``target``."""
+        """Route the rows of ``source`` by the columns ``keys``, so that rows with equal values come to one
+        instance of ``target``, at its input number ``ordinal``."""
         self._add_in_turn(source, self._edge(source, target, ordinal).partitioned(keys))
 
     def broadcast(self, source: Fragment, target: Vertex, ordinal: int = 0) -> None:
-        """Route every row of ``source`` to every instance of ``target``."""
+        """Route every row of ``source`` to every instance of ``target``, at its input number ``ordinal``."""
         self._add_in_turn(source, self._edge(source, target, ordinal).broadcast())
 
     def collected(self, source: Fragment) -> bool:
-        """True if one instance emits all rows of the fragment."""
+        """Return whether one instance emits all rows of the fragment."""
         return not source.parallel
 
 
 def lies_by(source: Fragment, keys: tuple[int, ...]) -> bool:
-    """Whether the rows are where an exchange by the columns ``keys`` would route them."""
+    """Return whether the rows are already in the instances to which an exchange by the columns ``keys`` would
+    route them."""
     return source.parallel and source.partitioned == keys and source.partitions == DEFAULT_PARTITIONS
 
 
 def narrowed(fragment: Fragment, ordinals: tuple[int, ...]) -> Fragment:
-    """The fragment with the row cut to the columns ``ordinals``, in this order: the partitioning and the
-    order keep what these columns still tell."""
+    """Return the fragment for the row that has only the columns ``ordinals``, in this order. The partitioning
+    is known if all its columns remain, the order as far as its first columns remain."""
     places = {ordinal: place for place, ordinal in enumerate(ordinals)}
     partitioned = fragment.partitioned
     if partitioned is not None:

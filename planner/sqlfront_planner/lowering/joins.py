@@ -1,4 +1,5 @@
-"""Lowering of joins: the choice of the held side, and of the routing that brings equal keys together."""
+"""Lowering of joins: the choice of the build side, which is read first and held in memory, and of the routing
+that brings equal keys together. The other side, the probe side, is streamed."""
 
 from collections.abc import Callable
 from typing import Final
@@ -39,8 +40,8 @@ _STREAM_LEFT: Final = FILTERING_JOINS | {JoinKind.INNER, JoinKind.LEFT}
 
 
 class _Sides(msgspec.Struct, frozen=True):
-    """A join and its lowered inputs, with the ordinals of the keys in the row of each side, and the wanted
-    ordinals of the join's row (``output``)."""
+    """A join and its lowered inputs: ``left_keys`` and ``right_keys`` are the keys' ordinals in the rows of
+    the inputs, ``output`` the ordinals of the join's row that are wanted."""
 
     join: LogicalJoin
     left: Fragment
@@ -51,7 +52,7 @@ class _Sides(msgspec.Struct, frozen=True):
 
 
 def key_columns(join: LogicalJoin) -> bool:
-    """True if all keys are columns, as the processor requires."""
+    """Return whether all keys are columns, as the join's processor requires."""
     return all(isinstance(key.left, Column) and isinstance(key.right, Column) for key in join.keys)
 
 
@@ -59,11 +60,10 @@ def lower_sides(
     builder: Builder, join: LogicalJoin, lower: Callable[[LogicalPlan], Fragment]
 ) -> tuple[Fragment, Fragment, bool]:
     """Lower both sides of a join by ``lower``. Return the left fragment, the right fragment, and whether the
-    join should read and hold the left side first. The held side's keys find or filter the rows of the
-    streamed side if that pays.
+    left side is the build side, which is read first and held in memory.
 
-    The held side then feeds two vertices. Both read the held side to its end before any other input, so
-    neither can block the other.
+    If that pays, the build side's keys find or filter the rows of the probe side. The build side then feeds
+    two vertices, both of which read it to its end before any other input, so neither can block the other.
     """
     wanted = keys_from_join(join, builder.cardinality, builder.conditions)
     if wanted is not None:
@@ -80,8 +80,9 @@ def lower_sides(
 
 
 def _filtering_keys(builder: Builder, join: LogicalJoin, hold_left: bool) -> list[tuple[int, int]]:
-    """The pairs of ordinals (streamed key, held key) by which a filter drops most streamed rows right after
-    reading; empty if such a filter is impossible or doesn't pay."""
+    """Return the pairs of ordinals (probe key, build key) by which a filter drops most rows of the probe side
+    right after reading; empty if such a filter is impossible or doesn't pay. ``hold_left``: the left side is
+    the build side."""
     held, streamed = (join.left, join.right) if hold_left else (join.right, join.left)
     if not builder.parallel or not isinstance(streamed, LogicalScan) or not streamed.filters:
         return []
@@ -109,8 +110,8 @@ def lower_join(
     *,
     hold_left: bool,
 ) -> Fragment:
-    """Lower a join over lowered sides. ``output``: the wanted ordinals of the join's row; ``hold_left``: the
-    left side is read first and held."""
+    """Lower a join over its lowered sides. ``output``: the ordinals of the join's row that are wanted.
+    ``hold_left``: the left side is the build side, else the right side."""
     if not join.keys:
         return _lower_nested_loop(builder, join, left, right, output)
     left_keys = tuple(key.left.ordinal for key in join.keys if isinstance(key.left, Column))
@@ -146,8 +147,8 @@ def _processor(sides: _Sides, hold_left: bool) -> HashJoin:
 
 
 def _broadcasts(builder: Builder, join: LogicalJoin, hold_left: bool) -> bool:
-    """Whether every instance gets the whole held side. A held side whose unmatched rows are emitted must
-    exist only once."""
+    """Return whether every instance gets all rows of the build side, the left side if ``hold_left``. A build
+    side whose unmatched rows are part of the result must not be copied."""
     if join.kind is JoinKind.NULL_AWARE_ANTI:
         return True
     if join.kind is not JoinKind.INNER if hold_left else join.kind not in _STREAM_LEFT:
@@ -162,7 +163,7 @@ def _broadcasts(builder: Builder, join: LogicalJoin, hold_left: bool) -> bool:
 
 
 def _lower_collected(builder: Builder, sides: _Sides, hold_left: bool) -> Fragment:
-    """Join both sides in one instance, which gets all rows."""
+    """Add the join with one instance, which gets all rows of both sides."""
     vertex = builder.vertex("join", _processor(sides, hold_left), parallel=False)
     builder.to_one(sides.left, vertex, 0)
     builder.to_one(sides.right, vertex, 1)
@@ -187,7 +188,8 @@ def _lower_broadcast(builder: Builder, sides: _Sides, hold_left: bool) -> Fragme
 
 
 def _lower_partitioned(builder: Builder, sides: _Sides, hold_left: bool) -> Fragment:
-    """Join both sides partitioned by the keys; a side with the right partitioning is not moved."""
+    """Add the join with several instances, and route both sides to them by the keys; a side that is already
+    partitioned by the keys isn't routed again."""
     vertex = builder.vertex("join", _processor(sides, hold_left), parallel=True)
     keys = _agreed_keys(sides)
     left_keys = tuple(sides.left_keys[place] for place in keys)
@@ -209,7 +211,7 @@ def _lower_partitioned(builder: Builder, sides: _Sides, hold_left: bool) -> Frag
 
 
 def _lie_alike(sides: _Sides) -> bool:
-    """Whether rows of both sides that agree in all keys are in the same instance already."""
+    """Return whether rows of the two sides that agree in all keys are in the same instance already."""
     left, right = sides.left, sides.right
     if not (left.parallel and right.parallel and left.partitions == right.partitions):
         return False
@@ -220,8 +222,8 @@ def _lie_alike(sides: _Sides) -> bool:
 
 
 def _agreed_keys(sides: _Sides) -> tuple[int, ...]:
-    """The positions of the keys to partition by: the keys by which a side is partitioned already, if it is
-    partitioned by a subset of the keys; else all keys."""
+    """Return the positions of the keys to partition by: if a side is already partitioned by some of the keys,
+    these keys; else all keys."""
     for source, keys in ((sides.left, sides.left_keys), (sides.right, sides.right_keys)):
         if source.parallel and source.partitioned and set(source.partitioned) <= set(keys):
             return tuple(keys.index(ordinal) for ordinal in source.partitioned)
@@ -231,7 +233,8 @@ def _agreed_keys(sides: _Sides) -> tuple[int, ...]:
 def _lower_nested_loop(
     builder: Builder, join: LogicalJoin, left: Fragment, right: Fragment, output: tuple[int, ...]
 ) -> Fragment:
-    """Join every left row with every right row; the right side is held."""
+    """Join every left row with every right row, as far as the condition holds; the right side is read first
+    and held in memory."""
     processor = NestedLoopJoin(join.kind, join.condition, join.left.schema, join.right.schema, output)
     parallel = left.parallel and join.kind in _STREAM_LEFT
     vertex = builder.vertex("join", processor, parallel=parallel)

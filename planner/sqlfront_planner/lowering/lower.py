@@ -53,7 +53,7 @@ _DIFFERENCES: Final[dict[SetKind, "DifferenceKind"]] = {
 
 
 class LoweredQuery(msgspec.Struct, frozen=True):
-    """A query's DAG, which ends in a ResultSink, with its ``scans``; ``resources`` are the objects that the
+    """A query's DAG, which ends in a ResultSink, and its ``scans``. ``resources`` are the objects that the
     sources need at run time, by key. ``distributed``: the DAG runs on all members, else in this process
     alone."""
 
@@ -71,8 +71,9 @@ def lower(
     exchange: bool = True,
     conditions: KeyConditions | None = None,
 ) -> LoweredQuery:
-    """Lower a plan to the DAG for one member. Without ``parallel`` every vertex has one instance, without
-    ``exchange`` no row is routed by key. ``conditions``: the key conditions of the query's scans."""
+    """Lower a plan to the DAG for one member. If ``parallel`` is False, every vertex has one instance; if
+    ``exchange`` is False, no row is routed by key. ``cardinality`` estimates the numbers of rows,
+    ``conditions`` are the key conditions of the query's scans."""
     builder = Builder(cardinality, parallel, exchange, conditions=conditions or KeyConditions())
     return _lower(plan, builder, None)
 
@@ -87,8 +88,11 @@ def lower_distributed(
     conditions: KeyConditions | None = None,
 ) -> LoweredQuery:
     """Lower a plan to the DAG for several members, each with several instances of a vertex if ``parallel``.
-    The coordinator collects inputs of up to ``collect_rows`` rows without an exchange. With ``store`` each
-    member stores the rows of its partitions, and the result holds the members' reports."""
+
+    The coordinator collects inputs of up to ``collect_rows`` rows instead of exchanging them. With ``store``
+    each member stores the rows of its partitions, and the DAG's result is the members' reports.
+    ``cardinality`` estimates the numbers of rows, ``conditions`` are the key conditions of the query's
+    scans."""
     builder = Builder(
         cardinality,
         parallel,
@@ -111,7 +115,7 @@ def _lower(plan: LogicalPlan, builder: Builder, store: StorageTarget | None) -> 
 
 
 class _Lowering:
-    """A recursive lowering of a plan's nodes into the DAG of ``builder``, inputs first."""
+    """The lowering of one plan: adds the plan's nodes, inputs first, to the DAG of ``builder``."""
 
     def __init__(self, builder: Builder) -> None:
         self.builder = builder
@@ -155,9 +159,9 @@ class _Lowering:
                 raise InternalError(f"{plan.label} can't be lowered")
 
     def rows(self, plan: LogicalPlan, expressions: Sequence[Expr] | None, whole: LogicalPlan) -> Fragment:
-        """Lower a plan followed by a projection to ``expressions`` (None: all columns), with the names and
-        types of ``whole``, the plan with its projection. A filter at the plan's top and the projection become
-        one vertex."""
+        """Lower ``plan`` followed by a projection to ``expressions`` (None: all columns). ``whole`` is the
+        plan with its projection, whose names and types the result has. A filter at the plan's top and the
+        projection become one vertex."""
         condition: Expr | None = None
         if isinstance(plan, LogicalFilter):
             condition, plan = plan.condition, plan.input
@@ -177,8 +181,8 @@ class _Lowering:
         return lower_rows(self.builder, self.lower(plan), condition, expressions, whole)
 
     def values(self, plan: LogicalValues) -> Fragment:
-        """Lower literal rows into one source; a row with computed values becomes a projection of an empty
-        row."""
+        """Lower rows of literals to one source; a row with computed values becomes a projection of a row
+        without columns."""
         rows = tuple(tuple(item for item in row if isinstance(item, Literal)) for row in plan.rows)
         if all(len(literals) == len(row) for literals, row in zip(rows, plan.rows, strict=True)):
             processor = ValuesProcessor(plan.output, rows)
@@ -207,9 +211,11 @@ class _Lowering:
         expressions: Sequence[Expr] | None,
         whole: LogicalPlan,
     ) -> Fragment:
-        """Lower a window. The processor partitions and orders by columns: computed expressions are added as
-        columns, and removed again by the filter and projection (None: no filter, all columns) of the window's
-        rows. ``whole``: the window with that filter and projection."""
+        """Lower a window, followed by a filter by ``condition`` (None: no filter) and a projection to
+        ``expressions`` (None: all columns). ``whole`` is the window with that filter and projection.
+
+        The processor partitions and orders by columns. Computed expressions of the window become additional
+        columns, which the filter and the projection drop again."""
         child, places = _with_columns(
             plan.input, (*plan.partition, *(expression for expression, _ in plan.order))
         )
@@ -259,15 +265,15 @@ class _Lowering:
 
 
 def _ordinals(expressions: Sequence[Expr]) -> tuple[int, ...] | None:
-    """The ordinals of the columns that a projection selects; None if the projection computes an
+    """Return the ordinals of the columns that a projection selects; None if the projection computes an
     expression."""
     ordinals = tuple(item.ordinal for item in expressions if isinstance(item, Column))
     return ordinals if len(ordinals) == len(expressions) else None
 
 
 def _with_columns(plan: LogicalPlan, wanted: tuple[Expr, ...]) -> tuple[LogicalPlan, tuple[int, ...]]:
-    """Return the plan with a column for each wanted expression, added behind its own columns where needed,
-    and the ordinals of the wanted columns."""
+    """Return the plan with a column for each of the ``wanted`` expressions, and the ordinals of these
+    columns. An expression that is no column is added after the plan's columns."""
     ordinals = _ordinals(wanted)
     if ordinals is not None:
         return plan, ordinals
@@ -288,8 +294,8 @@ def _with_columns(plan: LogicalPlan, wanted: tuple[Expr, ...]) -> tuple[LogicalP
 
 
 def _with_key_columns(plan: LogicalJoin, output: tuple[int, ...]) -> tuple[LogicalJoin, tuple[int, ...]]:
-    """Return the same join over sides that have a column for each key, and the ordinals in its row of the
-    columns ``output`` of the given join's row."""
+    """Return the join with each key as a column of its input, added where needed, and the ordinals in the new
+    join's row of the columns ``output`` of the given join's row."""
     left, left_places = _with_columns(plan.left, tuple(key.left for key in plan.keys))
     right, right_places = _with_columns(plan.right, tuple(key.right for key in plan.keys))
     left_row, right_row = left.row(), right.row()

@@ -1,4 +1,4 @@
-"""Lowering of scans, filters and projections, the row-by-row operators."""
+"""Lowering of scans, and of filters and projections, which process each row by itself."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -24,11 +24,12 @@ if TYPE_CHECKING:
 
 
 def lower_scan(builder: Builder, scan: LogicalScan) -> tuple[Fragment, Expr | None]:
-    """Lower a scan to a source and the remaining condition over the source's row: the scan's columns,
-    followed by the columns that only the condition reads.
+    """Lower a scan to a source. Return its fragment, and the condition that remains to be applied to its rows
+    (None: no condition). The source's row has the scan's columns, then the columns that only this condition
+    reads.
 
-    The source applies its exact filters, and a lookup by keys makes further filters exact. The remaining
-    conjuncts are hints to the source; the source reads the conjuncts' columns as well.
+    The source applies its exact filters, and a lookup by keys applies further filters exactly. The other
+    filters are only hints to the source, and form the remaining condition.
     """
     keys = builder.conditions.of(scan)
     exact = scan.snapshot.exact_filters(scan.filters) if scan.filters else ()
@@ -59,8 +60,8 @@ def lower_scan(builder: Builder, scan: LogicalScan) -> tuple[Fragment, Expr | No
 def lower_found_by_keys(
     builder: Builder, wanted: "KeysFromJoin", held: Fragment
 ) -> tuple[Fragment, Fragment]:
-    """Lower a scan to the rows that have a key of the held rows; return the fragment, and ``held`` for the
-    join itself."""
+    """Lower a scan that reads only the rows whose keys occur in ``held``, the build side of a join. Return
+    the scan's fragment, and the build side with the output from which the join reads."""
     scan = wanted.scan
     exact = scan.snapshot.exact_filters(scan.filters) if scan.filters else ()
     residual = tuple(part for part in scan.filters if not any(part is done for done in exact))
@@ -98,12 +99,12 @@ def scan_vertex(
     placed: "tables.Partitioning | None",
     keys: "KeyCondition | None",
 ) -> ScanVertex:
-    """The record of a scan's source, which is the vertex ``name``."""
+    """Return the record of a scan's source, which is the vertex ``name``."""
     return ScanVertex(name, scan.name, scan.snapshot, request, placed, keys, scan.table)
 
 
 def _is_parallel(builder: Builder, scan: LogicalScan, planned: "tables.ScanPlan") -> bool:
-    """Whether several instances read the table; over several members: whether all members read."""
+    """Return whether several instances read the table or, with several members, whether all members read."""
     if not builder.distributed and not builder.parallel:
         return False
     keys = builder.conditions.of(scan)
@@ -128,9 +129,9 @@ def lower_rows(
     expressions: Sequence[Expr] | None,
     whole: LogicalPlan,
 ) -> Fragment:
-    """Lower a filter by ``condition`` (None: all rows) and a projection to ``expressions`` (None: all
-    columns unchanged) over ``source``. ``whole``: the plan with its filter and projection, which gives the
-    projected columns' names and types."""
+    """Lower a filter by ``condition`` (None: all rows) and a projection to ``expressions`` (None: all columns
+    unchanged) over ``source``. ``whole`` is the plan with its filter and projection, whose names and types
+    the result has."""
     if expressions is None:
         return source if condition is None else builder.follow("filter", filter.Filter(condition), source)
     items = tuple(expressions)
@@ -150,8 +151,9 @@ def lower_rows(
 def lower_filtered_by_keys(
     builder: Builder, scan: LogicalScan, held: Fragment, keys: Sequence[tuple[int, int]]
 ) -> tuple[Fragment, Fragment]:
-    """Lower a scan without the rows that have no partner among ``held``; return the fragment, and ``held``
-    for the join itself. ``keys``: pairs of ordinals of the scan and of the held side."""
+    """Lower a scan, followed by a filter that drops the rows without a partner in ``held``, the build side of
+    a join. Return the fragment of the filter, and the build side with the output from which the join reads.
+    ``keys``: pairs of ordinals of the scan and of the build side."""
     source, condition = lower_scan(builder, scan)
     processor = key_filter.KeyFilter(
         condition,
@@ -171,6 +173,7 @@ def lower_filtered_by_keys(
 
 
 def _projected(fragment: Fragment, items: tuple[Expr, ...]) -> Fragment:
-    """The fragment with the partitioning and order that remain known after a projection to ``items``."""
+    """Return the fragment for the row of a projection to ``items``, with the partitioning and the order as
+    far as they are still known."""
     ordinals = tuple(item.ordinal if isinstance(item, Column) else -1 for item in items)
     return narrowed(fragment, ordinals)

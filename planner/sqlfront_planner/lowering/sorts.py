@@ -16,8 +16,8 @@ MOST_TOP_ROWS: Final = 100_000
 
 
 def lower_sort(builder: Builder, plan: LogicalSort, source: Fragment) -> Fragment:
-    """Lower ORDER BY: each instance sorts its rows, and the consumer merges. A sort with a limit of few rows
-    is a top-n, which runs on each instance, then over the instances' results."""
+    """Lower ORDER BY: each instance sorts its rows, and the consumer merges the instances' rows. A sort with
+    a small limit is a top-n, which runs in each instance, then over the instances' results."""
     if plan.limit is not None and plan.limit + plan.offset <= MOST_TOP_ROWS:
         if source.parallel:
             local = TopN(plan.keys, plan.limit + plan.offset, 0)
@@ -42,8 +42,8 @@ def _sorted(builder: Builder, plan: LogicalSort, source: Fragment) -> Fragment:
 
 
 def lower_limit(builder: Builder, plan: LogicalLimit, source: Fragment) -> Fragment:
-    """Lower LIMIT: every instance of the source stops at ``count + offset`` rows, and a single consumer
-    skips the offset and counts again."""
+    """Lower LIMIT: every instance of the source stops at ``count + offset`` rows, and a single consumer skips
+    ``offset`` rows and stops after ``count`` rows."""
     if plan.count is not None and source.parallel:
         source = builder.follow("limit", LimitProcessor(plan.count + plan.offset, 0), source)
     limited = builder.gather("limit", LimitProcessor(plan.count, plan.offset), source)

@@ -1,4 +1,4 @@
-"""Lowering of window functions: one instance gets all rows of a partition."""
+"""Lowering of window functions: all rows of a window's partition come to one instance."""
 
 from sqlfront_engine.processors.window import Window as WindowProcessor
 from sqlfront_planner.logical import LogicalWindow
@@ -13,8 +13,8 @@ def lower_window(
     order: tuple[SortKey, ...],
     source: Fragment,
 ) -> Fragment:
-    """Lower a window over ``source``, the lowered input. ``partition`` and ``order`` are columns of the
-    source's row; the window's calls read columns of that row, too."""
+    """Lower a window over ``source``, the lowered input. ``partition`` and ``order`` are ordinals of the
+    source's row; the columns that the window's calls read are ordinals of that row, too."""
     processor = WindowProcessor(partition, order, plan.calls, plan.schema)
     stays = source.partitioned is not None and set(source.partitioned) <= set(partition)
     exchange = builder.exchanges(builder.cardinality.rows(plan.input))

@@ -1,4 +1,4 @@
-"""The Pipeline API: a chain of steps, the second front end of the DAG besides SQL.
+"""The Pipeline API: DAGs from a chain of steps in Python instead of from SQL.
 
 A pipeline is plain data: a tuple of steps that, in transit, holds functions only in pickled form. After
 submission the coordinator plans the pipeline to the core DAG. ``stages`` (the API) produces ``steps``;

@@ -1,4 +1,4 @@
-"""Aggregations by name, with Spark's argument and result types."""
+"""Spark's aggregate functions as arguments of pipelines, by name, with Spark's argument and result types."""
 
 from collections.abc import Sequence
 
@@ -15,7 +15,7 @@ from sqlfront_values.types import BIGINT, BOOLEAN, ddl
 
 
 class Aggregation(msgspec.Struct, frozen=True):
-    """A call of one of Spark's aggregate functions over named columns, not bound to a schema yet;
+    """A call of one of Spark's aggregate functions over columns given by name, not yet bound to a schema;
     :func:`aggregation` explains the fields."""
 
     function: str
@@ -63,8 +63,8 @@ def bind_aggregation(call: Aggregation, schema: pa.Schema) -> AggregateCall:
 
 
 def column_named(name: str, schema: pa.Schema) -> Column:
-    """A reference to the column ``name`` of a row of the schema. Raises ProgrammingError, with the known
-    names, for an unknown name."""
+    """Return a reference to the column ``name`` of a row of the schema. Raises ProgrammingError, with the
+    known names, for an unknown name."""
     ordinal = schema.get_field_index(name)
     if ordinal < 0:
         raise ProgrammingError(
@@ -74,7 +74,7 @@ def column_named(name: str, schema: pa.Schema) -> Column:
 
 
 def _kinds(entry: AggregateFunction, given: int) -> Sequence[ArgumentType]:
-    """The argument type that the function takes at each of ``given`` positions. Raises ProgrammingError if
+    """Return the type that the function declares for each of ``given`` arguments. Raises ProgrammingError if
     the function takes fewer or more arguments."""
     kinds = entry.arguments
     least = len(kinds) - entry.optional

@@ -17,14 +17,17 @@ def source(
     *,
     name: str = "source",
 ) -> FunctionSource:
-    """Make a source of batches with the columns of ``output``. ``function`` gets the context of its
-    instance, which tells the instance its part of the data, and returns the batches; mostly a generator,
-    whose ``finally`` runs on every exit. See :mod:`sqlfront_engine.processors.user_code.sources`."""
+    """Make a source whose rows are the batches of a Python function, with the columns of ``output``.
+
+    Each instance of the source calls ``function`` once with its context, which has the instance's number and
+    the number of instances, so that the function can choose a part of the data. The function returns the
+    batches, mostly as a generator, whose ``finally`` runs on every exit. See
+    :mod:`sqlfront_engine.processors.user_code.sources`."""
     return FunctionSource(output, UserFunction(function), name)
 
 
 def sink(function: Callable[[ProcessorContext], object], *, name: str = "sink") -> FunctionSink:
-    """Make a sink. ``function`` gets the context of its instance, and returns a
+    """Make a sink. Each instance of the sink calls ``function`` once with its context; the function returns a
     :class:`~sqlfront_engine.processors.user_code.sinks.Writer`, or a function that is called with each
     batch."""
     return FunctionSink(NO_COLUMNS, UserFunction(function), name)
@@ -41,7 +44,7 @@ def service(
     *,
     scope: ServiceScope = ServiceScope.MEMBER,
 ) -> Service:
-    """Make a service for a step: ``make`` creates the service's object from the context, ``close`` (None:
-    nothing to do) closes the object at the end. ``scope``: one object for each member, or for each
-    instance."""
+    """Make a service, an object that the function of a step uses, such as a client of a database. ``make``
+    creates the object from an instance's context; ``close``, called with the object, closes it at the end
+    (None: nothing to do). ``scope``: one object for each member, or one for each instance of the step."""
     return Service(UserFunction(make), None if close is None else UserFunction(close), scope)

@@ -6,8 +6,8 @@ from sqlfront_planner.pipeline.steps import Apply, Definition, Step
 
 
 def chains(definition: Definition) -> Iterator[tuple[int, ...]]:
-    """Yield the positions of all steps, in order: fused steps in one tuple, every unfused step in a tuple
-    alone."""
+    """Yield the positions of all steps, as one tuple for each vertex: the steps that are fused into the
+    vertex, or a single step. The tuples are in the order of their first steps."""
     fused: set[int] = set()
     for position in range(len(definition.steps)):
         if position not in fused:
@@ -17,7 +17,8 @@ def chains(definition: Definition) -> Iterator[tuple[int, ...]]:
 
 
 def fused_name(steps: Sequence[Step]) -> str:
-    """The name of the vertex that runs these steps.
+    """Return the name of the vertex that runs these steps: the name of a single step, else ``fused(first,
+    second)`` with the names of all steps.
 
     >>> fused_name([])
     'fused()'
@@ -26,8 +27,8 @@ def fused_name(steps: Sequence[Step]) -> str:
 
 
 def _chain(definition: Definition, position: int) -> Iterator[int]:
-    """Yield the position of a step, then the positions of the steps that can be fused with it: stateless
-    steps of the same parallelism, each the only consumer of the step before."""
+    """Yield the position of a step, then the positions of the following steps that can be fused with this
+    step: stateless steps of the same parallelism, each the only consumer of the step before."""
     yield position
     step = definition.steps[position]
     while isinstance(step, Apply):

@@ -1,4 +1,4 @@
-"""Insertion of a pipeline's rows into a table, by the table's own insert."""
+"""Insertion of a pipeline's rows into a table, by the writer that the table's ``begin_insert`` returns."""
 
 import pyarrow as pa
 
@@ -9,23 +9,25 @@ from sqlfront_values.errors import InternalError
 
 
 class Insertion:
-    """A factory of inserts into a table: the job's resource of a
-    :class:`~sqlfront_engine.processors.user_code.sinks.ResourceSink`."""
+    """A factory of writers that insert a pipeline's rows into a table; the sink of the DAG
+    (:class:`~sqlfront_engine.processors.user_code.sinks.ResourceSink`) finds the factory among the job's
+    resources. ``overwrite``: the inserted rows replace the table's rows."""
 
     def __init__(self, table: WritableTable, *, overwrite: bool) -> None:
         self._table = table
         self._overwrite = overwrite
 
     def open(self, context: ProcessorContext) -> "_Insert":
-        """Begin an insert, with the session's time zone for times that are written as text; return the
-        insert's writer."""
+        """Begin an insert, and return the writer of the insert's rows. The insert formats times as text in
+        the time zone of the session."""
         zone = context.settings.time_zone
         write = self._table.begin_insert(overwrite=self._overwrite, time_zone=zone)
         return _Insert(write, self._table.schema)
 
 
 class _Insert:
-    """An atomic insert: committed after the last row, else aborted."""
+    """The writer of an atomic insert: ``finish`` commits the insert; ``close`` without ``finish`` aborts
+    it."""
 
     def __init__(self, write: TableWrite, schema: pa.Schema) -> None:
         self._write = write

@@ -1,10 +1,10 @@
-"""Planning of a pipeline's steps to the core DAG.
+"""Planning of a pipeline's steps to a DAG.
 
 * Consecutive stateless steps with the same parallelism become one vertex, ``fused(a, b)``.
 * Group-and-aggregate becomes two vertices: ``name-prepare`` reads rows partitioned within the member and
   emits partial results, ``name`` reads the partial results partitioned over all members.
-* With ``preserve_order`` the inputs of order-sensitive steps are isolated edges, and an order-sensitive step
-  has at most as many instances as its input.
+* With ``preserve_order`` the inputs of order-sensitive steps are isolated edges, which keep the order
+  (:meth:`.Edge.isolated`), and an order-sensitive step has at most as many instances as its input.
 """
 
 from collections.abc import Mapping, Sequence
@@ -50,9 +50,10 @@ from sqlfront_values.settings import DEFAULT_PARTITIONS, Settings
 
 
 class Circumstances(msgspec.Struct, frozen=True):
-    """The facts about the run that planning needs: ``workers``, the default number of instances on a member;
-    ``arguments``, the values for :class:`~sqlfront_planner.pipeline.steps.OwnerOf`; the number of
-    partitions; the session's ``settings``; ``distributed``, whether the cluster has other members."""
+    """The facts about the run that planning needs: ``workers``, the default number of instances on a
+    member; ``arguments``, the values for the parameters in the keys of
+    :class:`~sqlfront_planner.pipeline.steps.OwnerOf`; the number of partitions; the session's ``settings``;
+    ``distributed``, whether the cluster has other members."""
 
     workers: int = 1
     arguments: tuple[Literal, ...] = ()
@@ -62,8 +63,8 @@ class Circumstances(msgspec.Struct, frozen=True):
 
 
 class PipelinePlan(msgspec.Struct, frozen=True):
-    """The plan of a pipeline: a DAG, the objects that its sources need, and the schema of the result (None:
-    nothing is collected)."""
+    """The plan of a pipeline: a DAG, the objects that its sources and sinks need, by key, and the schema of
+    the rows that the job returns (None: the pipeline collects no rows)."""
 
     dag: DAG
     resources: Mapping[str, object]
@@ -71,9 +72,9 @@ class PipelinePlan(msgspec.Struct, frozen=True):
 
 
 def plan(definition: Definition, circumstances: Circumstances | None = None) -> PipelinePlan:
-    """Plan a pipeline for one run. Raises InterfaceError for a pipeline without steps, a step that is no
-    sink and has no consumer, a second result, an un-keyed rebalancing that should preserve the order, and a
-    join of one read with itself."""
+    """Plan a pipeline for one run. Raises InterfaceError for a pipeline without steps, for a step that is
+    neither a sink nor read by another step, for a second :meth:`.Stage.collect`, for a rebalancing without
+    columns although the pipeline preserves the order, and for a join whose two sides come from one read."""
     _check(definition)
     planning = _Planning(definition, circumstances or Circumstances())
     for chain in chains(definition):
@@ -105,7 +106,8 @@ def _check(definition: Definition) -> None:
 
 
 def _origins(definition: Definition, position: int) -> set[int]:
-    """The positions of the reads that the rows of the step at ``position`` come from."""
+    """Return the positions of the steps without inputs (reads) from which the rows of the step at
+    ``position`` come."""
     inputs = definition.steps[position].inputs
     return set().union(*(_origins(definition, place) for place in inputs)) if inputs else {position}
 
@@ -123,7 +125,7 @@ def _spread(edge: Edge, rebalance: RebalanceStep) -> Edge:
 
 
 class _Planning:
-    """A DAG under construction, from the steps of ``definition`` in their order."""
+    """The construction of a DAG: :meth:`add` is called for the steps of ``definition`` in their order."""
 
     def __init__(self, definition: Definition, circumstances: Circumstances) -> None:
         self.dag = DAG()
@@ -135,7 +137,8 @@ class _Planning:
         self._outputs: dict[str, int] = {}
 
     def add(self, chain: tuple[int, ...]) -> None:
-        """Add the vertices of the steps at these positions; several positions are fused."""
+        """Add the vertex of the steps at these positions, and the edges to it; several positions are fused.
+        A single grouping step becomes two vertices, a rebalancing step none."""
         steps = [self._definition.steps[position] for position in chain]
         step = steps[0]
         match step:
@@ -199,8 +202,9 @@ class _Planning:
         return kind(step.service, step.function, *schemas)
 
     def _aggregated(self, step: GroupAndAggregate) -> Vertex:
-        """Add the two vertices of an aggregation, one if a call has to see all rows of a group at once;
-        return the last vertex."""
+        """Add the vertices of an aggregation, and return the vertex that emits the results. There are two
+        vertices: the first aggregates parts of each group, the second merges the parts. A call that must
+        see all rows of its group at once (DISTINCT) needs a single vertex."""
         places = tuple(range(len(step.keys)))
         if any(call.distinct for call in step.calls):
             single = Aggregate(step.keys, step.calls, AggregateMode.SINGLE, step.schema)
@@ -232,8 +236,8 @@ class _Planning:
         return vertex
 
     def _free_pair(self, name: str) -> str:
-        """A name for two vertices: the DAG has neither the name nor the name with the suffix of the first
-        stage."""
+        """Return an unused name for the two vertices of an aggregation: the DAG has no vertex of this name,
+        and none of this name with ``PREPARE_SUFFIX``, the name of the first vertex."""
         number = 1
         candidate = name
         while any(self.dag.unique_name(each) != each for each in (candidate, candidate + PREPARE_SUFFIX)):
@@ -276,14 +280,15 @@ class _Planning:
     # ---- edges
 
     def _edge(self, source: Vertex) -> Edge:
-        """An edge from the next free output of a vertex."""
+        """Begin an edge from the first output of the vertex that no edge uses yet."""
         ordinal = self._outputs.get(source.name, 0)
         self._outputs[source.name] = ordinal + 1
         return Edge.from_(source, ordinal)
 
     def _follow(self, step: Step, vertex: Vertex) -> Vertex:
-        """Connect the step's vertex with the step's input by an edge that may route rows to any instance;
-        return the vertex."""
+        """Add the edge from the step's input to ``vertex``, the step's vertex, and return ``vertex``. The
+        edge routes rows to any instance, unless the step before is a rebalancing, or the pipeline preserves
+        the order."""
         outlet = self._outlet(step)
         edge = self._edge(outlet.vertex).to(vertex)
         if outlet.rebalance is not None:
@@ -294,8 +299,8 @@ class _Planning:
         return vertex
 
     def _capped(self, step: Step) -> int | None:
-        """The parallelism of an order-sensitive step (None: one instance per worker): with
-        ``preserve_order`` at most the parallelism of the step's input."""
+        """Return the parallelism of an order-sensitive step (None: one instance per worker). If the
+        pipeline preserves the order, the parallelism is at most that of the step's input."""
         outlet = self._outlet(step)
         if not self._definition.preserve_order or outlet.rebalance is not None:
             return step.parallelism
@@ -323,8 +328,9 @@ class _Planning:
                 assert_never(place)
 
     def _value(self, expression: Expr) -> Literal:
-        """Evaluate an expression without columns over the run's arguments. Raises ProgrammingError for a
-        missing argument, or an expression over anything else than arguments and constants."""
+        """Evaluate an expression without columns, with the run's arguments as the values of its parameters.
+        Raises ProgrammingError if an argument is missing, or if the expression holds anything but
+        parameters and constants."""
         arguments = self._circumstances.arguments
 
         def bind(node: Expr) -> Expr:

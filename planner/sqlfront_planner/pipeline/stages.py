@@ -44,8 +44,8 @@ _Place = OnlyOn | OwnerOf | None
 class Pipeline:
     """A pipeline under construction; it begins with :meth:`read`.
 
-    With ``preserve_order`` rows keep their order on each path: map, filter and flat-map have no more
-    instances than the step before, up to the next grouping or keyed rebalancing.
+    With ``preserve_order`` rows keep their order on each path, up to the next grouping or rebalancing by
+    columns. For this, map, filter and flat-map have no more instances than the step before.
     """
 
     def __init__(self, *, preserve_order: bool = False) -> None:
@@ -61,9 +61,9 @@ class Pipeline:
         only_on: _Place = None,
     ) -> "Stage":
         """Add a step that reads rows from a source (see :mod:`.endpoints`) or all rows of a table.
-        ``parallelism``: instances per member, None = the source's preference or one per worker. ``only_on``:
-        the place of the source's only instance in the whole cluster, None = instances on every member.
-        Raises InterfaceError for a table with ``only_on``."""
+        ``parallelism``: instances per member, None = the source's preference or one per worker.
+        ``only_on``: the member that runs the source's only instance in the cluster, None = instances on
+        every member. Raises InterfaceError for a table with ``only_on``."""
         if isinstance(source, OpenedSource):
             return self._add(ReadStep(name or source.title, source.schema, (), parallelism, source, only_on))
         if only_on is not None:
@@ -78,13 +78,13 @@ class Pipeline:
         return Stage(self, len(self._steps) - 1)
 
     def definition(self) -> Definition:
-        """The pipeline's steps as data, which can be sent to the coordinator."""
+        """Return the pipeline's steps as data, which can be sent to the coordinator."""
         return Definition(tuple(self._steps), self.preserve_order)
 
 
 class Stage:
-    """The output of a step, for adding further steps. The ``name`` of a step is for plans, messages and the
-    DAG; ``parallelism`` is the step's number of instances per member (None: one per worker)."""
+    """The output of a step, to which methods add further steps. The ``name`` of a step is for plans, messages
+    and the DAG; ``parallelism`` is the step's number of instances per member (None: one per worker)."""
 
     def __init__(self, pipeline: Pipeline, position: int) -> None:
         self._pipeline = pipeline
@@ -92,7 +92,7 @@ class Stage:
 
     @property
     def schema(self) -> pa.Schema:
-        """Names and logical types of the columns."""
+        """The names and logical types of the columns of the step's rows."""
         return self._pipeline._steps[self._position].schema
 
     # ---- row by row, batch by batch
@@ -105,8 +105,8 @@ class Stage:
         name: str = "map",
         parallelism: int | None = None,
     ) -> "Stage":
-        """Map each row by ``function(*values)``, which returns the value of a single column or a tuple for
-        several columns.
+        """Add a step that maps each row by ``function(*values)``. The function returns the value if
+        ``output`` is a single column, else a tuple with a value for each column of ``output``.
 
         A row costs one to two microseconds and holds the interpreter's lock, a hundred times the cost of an
         Arrow kernel: prefer :meth:`map_batches` if a kernel exists.
@@ -116,7 +116,8 @@ class Stage:
     def filter(
         self, function: Callable[..., object], *, name: str = "filter", parallelism: int | None = None
     ) -> "Stage":
-        """Keep the rows for which ``function(*values)`` is truthy. Costs as much per row as :meth:`map`."""
+        """Add a step that keeps the rows for which ``function(*values)`` is truthy. It costs as much per
+        row as :meth:`map`."""
         return self._apply(OperationKind.FILTER, function, self.schema, name, parallelism)
 
     def flat_map(
@@ -127,8 +128,8 @@ class Stage:
         name: str = "flat-map",
         parallelism: int | None = None,
     ) -> "Stage":
-        """Map each row by ``function(*values)`` to an iterable of new rows: values of a single column, or
-        tuples for several columns."""
+        """Add a step that maps each row by ``function(*values)`` to any number of rows. The function
+        returns an iterable: of values if ``output`` is a single column, else of tuples."""
         return self._apply(OperationKind.FLAT_MAP, function, _schema(output), name, parallelism)
 
     def map_batches(
@@ -139,8 +140,8 @@ class Stage:
         name: str = "map-batches",
         parallelism: int | None = None,
     ) -> "Stage":
-        """Map each batch by ``function(batch)``, which returns a batch with exactly the columns of
-        ``output``, or None for no rows."""
+        """Add a step that maps each batch by ``function(batch)``, which returns a batch with exactly the
+        columns of ``output``, or None for no rows."""
         return self._apply(OperationKind.MAP_BATCHES, function, _schema(output), name, parallelism)
 
     def map_using_service(
@@ -153,9 +154,9 @@ class Stage:
         name: str = "map-using-service",
         parallelism: int | None = None,
     ) -> "Stage":
-        """Map each row by ``function(service, *values)``, as :meth:`map`. ``blocking``: the function may
-        block, and each instance has a dedicated thread; if false, the function runs on a worker's thread and
-        must return quickly."""
+        """Add a step that maps each row by ``function(service, *values)``; the function returns a value or
+        a tuple as in :meth:`map`. ``blocking``: the function may block, and each instance has a dedicated
+        thread; if false, the function runs on a worker's thread and must return quickly."""
         inputs, called = (self._position,), UserFunction(function)
         step = UseService(name, _schema(output), inputs, parallelism, service, called, blocking=blocking)
         return self._pipeline._add(step)
@@ -170,8 +171,9 @@ class Stage:
         name: str = "map-using-service-async",
         parallelism: int | None = 1,
     ) -> "Stage":
-        """Map each row by ``await function(service, *values)``, up to ``concurrency`` rows at the same time
-        in each instance. The rows keep their order."""
+        """Add a step that maps each row by ``await function(service, *values)``; the function returns a
+        value or a tuple as in :meth:`map`. Each instance awaits up to ``concurrency`` rows at the same
+        time, and emits the rows in the order of the input."""
         inputs, called = (self._position,), UserFunction(function)
         step = UseService(
             name, _schema(output), inputs, parallelism, service, called, concurrency=concurrency
@@ -198,13 +200,14 @@ class Stage:
         return self._pipeline._add(RebalanceStep(name, self.schema, (self._position,), None, keys))
 
     def group_by(self, *columns: str) -> "GroupedStage":
-        """Group the rows by these columns, without columns by all columns, for
-        :meth:`GroupedStage.aggregate`."""
+        """Group the rows by these columns, or by all columns if none is given. Call
+        :meth:`GroupedStage.aggregate` on the result."""
         return GroupedStage(self, self._ordinals(columns or tuple(self.schema.names)))
 
     def aggregate(self, *, name: str = "aggregate", **calls: Aggregation) -> "Stage":
-        """Aggregate all rows of all members into one row: a column per call, named by the call's keyword;
-        see :func:`.aggregations.aggregation`. Raises ProgrammingError without a call."""
+        """Add a step that aggregates all rows of all members into one row, with one column for each of
+        ``calls``, named by the keyword. :func:`.aggregations.aggregation` makes a call. Raises
+        ProgrammingError without a call."""
         return self._aggregate((), calls, name, 1)
 
     def _aggregate(
@@ -228,13 +231,15 @@ class Stage:
         name: str = "join",
         parallelism: int | None = None,
     ) -> "Stage":
-        """Join the rows of this stage, the left side, with the rows of ``right`` that agree in the columns
-        ``on`` (a mapping: left column to right column). The output has all columns of both sides, for semi
-        and anti joins the left side's only; ``suffix`` is added to names of the right side that the left
-        side has, too.
+        """Add a step that joins the rows of this stage, the left side, with the rows of ``right``. ``on``
+        names the columns that must be equal: names that both sides have, or a mapping of left names to
+        right names.
 
-        Keys have the same type on both sides; null equals nothing. The right side is held in memory, the
-        left side streams. The two sides may not come from one read: the read would wait for itself.
+        The output has the columns of both sides; for semi and anti joins, of the left side only. A right
+        column whose name the left side has, too, gets ``suffix`` added to its name. Keys must have the same
+        type on both sides; null equals nothing. The join holds the right side in memory and streams the
+        left side. Both sides must not come from one read, since one side would wait for the other; planning
+        raises InterfaceError.
         """
         if right._pipeline is not self._pipeline:
             raise InterfaceError("both sides of a join belong to one pipeline")
@@ -270,15 +275,15 @@ class Stage:
         parallelism: int | None = None,
         only_on: _Place = None,
     ) -> Pipeline:
-        """Add a step that writes the rows into a sink (see :mod:`.endpoints`), and return the pipeline; for
-        tables see :meth:`insert_into`. ``only_on``: the place of the sink's only instance in the whole
-        cluster, None = instances on every member."""
+        """Add a step that writes the rows into a sink (see :mod:`.endpoints`), and return the pipeline.
+        :meth:`insert_into` writes into tables. ``only_on``: the member that runs the sink's only instance
+        in the cluster, None = instances on every member."""
         return self._write(replace(sink, schema=self.schema), name or sink.title, parallelism, only_on)
 
     def insert_into(self, table: WritableTable, *, overwrite: bool = False, name: str = "insert") -> Pipeline:
         """Add a step that inserts the rows into a table whose columns have equal types in equal order, and
         return the pipeline. The insert is atomic: if the job fails before the last row, no row is inserted.
-        ``overwrite``: the rows take the place of the table's rows. Raises ProgrammingError if the types
+        ``overwrite``: the inserted rows replace the table's rows. Raises ProgrammingError if the types
         differ."""
         mine, theirs = (", ".join(map(ddl, each.types)) for each in (self.schema, table.schema))
         if mine != theirs:
@@ -287,8 +292,8 @@ class Stage:
         return self._pipeline
 
     def collect(self, *, name: str = "result") -> Pipeline:
-        """Add a step that writes the rows into the job's result, which the submitter reads, and return the
-        pipeline. A pipeline has at most one result."""
+        """Add a step that returns the rows as the job's result to the code that submitted the pipeline, and
+        return the pipeline. A pipeline has at most one result."""
         return self._write(ResultSink(), name, None, OnlyOn())
 
     def _write(self, sink: Processor, name: str, parallelism: int | None, only_on: _Place) -> Pipeline:
@@ -298,7 +303,7 @@ class Stage:
 
 
 class GroupedStage:
-    """Groups of rows, ready to be aggregated."""
+    """The rows of a stage, grouped by columns; :meth:`aggregate` computes a row for each group."""
 
     def __init__(self, stage: Stage, keys: tuple[int, ...]) -> None:
         self._stage = stage
@@ -307,9 +312,10 @@ class GroupedStage:
     def aggregate(
         self, *, name: str = "group-and-aggregate", parallelism: int | None = None, **calls: Aggregation
     ) -> Stage:
-        """Aggregate each group into one row: the key, then a column per call, named by its keyword; see
-        :func:`.aggregations.aggregation`. Nulls form one group. Each member first aggregates its own rows,
-        then the partial results are merged over all members."""
+        """Add a step that aggregates each group into one row: the columns of the group's key, then one
+        column for each of ``calls``, named by the keyword. :func:`.aggregations.aggregation` makes a call.
+        Rows whose key is null form one group. Each member first aggregates its own rows, then the partial
+        results are merged over all members."""
         return self._stage._aggregate(self._keys, calls, name, parallelism)
 
 

@@ -1,7 +1,7 @@
-"""The steps of a pipeline: plain data, from which the DAG is planned after submission.
+"""The steps of a pipeline: plain data, from which the coordinator plans the DAG.
 
-A step refers to inputs by position, states the schema of the output (logical types) and holds functions only
-as :class:`~sqlfront_values.user_functions.UserFunction`.
+A step refers to its inputs by their positions in the pipeline, has the schema of its output (logical
+types), and holds Python functions only as :class:`~sqlfront_values.user_functions.UserFunction`.
 """
 
 from typing import Literal
@@ -23,8 +23,9 @@ JoinName = Literal["inner", "left", "right", "full", "semi", "anti"]
 
 
 class OwnerOf(msgspec.Struct, frozen=True):
-    """The place of a source or sink of total parallelism one: the owner of a key's partition. ``key`` are
-    expressions without columns, over the run's arguments; they are evaluated at each submission."""
+    """A choice of the member that runs the only instance of a source or sink: the owner of a key's
+    partition. ``key`` are expressions without columns, over the run's arguments, evaluated at each
+    submission."""
 
     key: tuple[Expr, ...]
 
@@ -40,30 +41,31 @@ class Step(msgspec.Struct, frozen=True, tag_field="step", tag=True):
 
 
 class ReadStep(Step, frozen=True, tag_field="step", tag=True):
-    """Read rows from a source. ``only_on``: the place of the source's only instance in the whole cluster;
-    None = instances on every member, as :attr:`parallelism` says."""
+    """A step that reads rows from a source. ``only_on``: the member that runs the source's only instance in
+    the cluster; None = instances on every member, as :attr:`parallelism` says."""
 
     source: Processor
     only_on: OnlyOn | OwnerOf | None = None
 
 
 class ReadTable(Step, frozen=True, tag_field="step", tag=True):
-    """Read all rows of the version that the table has at submission."""
+    """A step that reads all rows of a table, in the version that is current at submission."""
 
     table: Table
 
 
 class Apply(Step, frozen=True, tag_field="step", tag=True):
-    """Map, filter, flat-map or map over batches; stateless, fused with adjacent Apply steps."""
+    """A stateless step: map, filter, flat-map, or a map over batches. Adjacent steps of this kind and of the
+    same parallelism are fused into one vertex."""
 
     kind: OperationKind
     function: UserFunction
 
 
 class UseService(Step, frozen=True, tag_field="step", tag=True):
-    """Map each row by a function that uses a service. ``concurrency`` None: the function is called; else the
-    function is awaited, for up to ``concurrency`` rows at a time. ``blocking``: the called function may
-    block."""
+    """A step that maps each row by a function that uses a service. ``concurrency`` None: the function is
+    called; else the function is awaited, for up to ``concurrency`` rows at a time. ``blocking``: the called
+    function may block."""
 
     service: Service
     function: UserFunction
@@ -72,20 +74,23 @@ class UseService(Step, frozen=True, tag_field="step", tag=True):
 
 
 class RebalanceStep(Step, frozen=True, tag_field="step", tag=True):
-    """Spread rows over all members, by ``keys`` (ordinals), or evenly without keys."""
+    """A step that spreads rows over the instances of all members: by the columns ``keys`` (ordinals), or
+    evenly without keys."""
 
     keys: tuple[int, ...] = ()
 
 
 class GroupAndAggregate(Step, frozen=True, tag_field="step", tag=True):
-    """One row per distinct key, without keys exactly one row: the keys, then the calls' results."""
+    """A step that emits one row per distinct key, or exactly one row without keys. A row has the key's
+    columns, then the results of the calls."""
 
     keys: tuple[int, ...]
     calls: tuple[AggregateCall, ...]
 
 
 class JoinStep(Step, frozen=True, tag_field="step", tag=True):
-    """Join the rows of two inputs with equal keys; null equals nothing."""
+    """A step that joins the rows of two inputs with equal keys; null equals nothing. The keys are
+    ordinals."""
 
     kind: JoinKind
     left_keys: tuple[int, ...]
@@ -93,30 +98,31 @@ class JoinStep(Step, frozen=True, tag_field="step", tag=True):
 
 
 class WriteStep(Step, frozen=True, tag_field="step", tag=True):
-    """Write rows into a sink. ``only_on``: the place of the sink's only instance in the whole cluster; None =
-    instances on every member, as :attr:`parallelism` says."""
+    """A step that writes rows into a sink. ``only_on``: the member that runs the sink's only instance in
+    the cluster; None = instances on every member, as :attr:`parallelism` says."""
 
     sink: Processor
     only_on: OnlyOn | OwnerOf | None = None
 
 
 class WriteTable(Step, frozen=True, tag_field="step", tag=True):
-    """Write rows into a table, in one insert. ``overwrite``: the rows take the place of the table's rows."""
+    """A step that inserts rows into a table, all rows in one insert. ``overwrite``: the inserted rows
+    replace the table's rows."""
 
     table: WritableTable
     overwrite: bool = False
 
 
 class Definition(msgspec.Struct, frozen=True):
-    """A whole pipeline as data. ``preserve_order``: rows keep their order on each path from a source."""
+    """A pipeline as data. ``preserve_order``: rows keep their order on each path from a source."""
 
     steps: tuple[Step, ...]
     preserve_order: bool = False
 
     def is_sink(self, position: int) -> bool:
-        """Whether the step at ``position`` is an end of the pipeline."""
+        """Return whether the step at ``position`` writes into a sink or a table, and so emits no rows."""
         return isinstance(self.steps[position], WriteStep | WriteTable)
 
     def consumers(self, position: int) -> tuple[int, ...]:
-        """The positions of the steps that read the step at ``position``."""
+        """Return the positions of the steps that read the output of the step at ``position``."""
         return tuple(place for place, step in enumerate(self.steps) if position in step.inputs)

@@ -22,11 +22,12 @@ def submit(
     config: JobConfig = DEFAULT_CONFIG,
     circumstances: Circumstances | None = None,
 ) -> LightJob:
-    """Plan a pipeline, submit its DAG by ``run`` (:meth:`.Engine.run`, or ``submit`` of a member), and
-    return the job. The coordinator calls this function; the submitter only has the pipeline's definition.
-    ``circumstances``: see :func:`sqlfront_planner.pipeline.plan.plan`.
+    """Plan a pipeline, run its DAG by ``run`` (:meth:`.Engine.run`, or ``submit`` of a member), and return
+    the job. The coordinator calls this function with the definition that it has received.
+    ``circumstances``: the facts about the run, see :class:`.Circumstances`.
 
-    The job's options apply to pipelines, too: ``config.required_partitions`` prunes the members.
+    ``config`` are the options of the job; ``config.required_partitions`` restricts the members that take
+    part.
     """
     planned = plan_for(pipeline, config, circumstances)
     resources = {**config.resources, **planned.resources}
@@ -36,7 +37,8 @@ def submit(
 def plan_for(
     pipeline: Pipeline | Definition, config: JobConfig, circumstances: Circumstances | None = None
 ) -> PipelinePlan:
-    """Plan a pipeline for a light job, and log its DAG at DEBUG."""
+    """Plan a pipeline for a light job, log its DAG at DEBUG, and return the plan. Raises the errors of
+    :func:`sqlfront_planner.pipeline.plan.plan`."""
     definition = pipeline.definition() if isinstance(pipeline, Pipeline) else pipeline
     planned = plan(definition, circumstances)
     if logger.isEnabledFor(logging.DEBUG):

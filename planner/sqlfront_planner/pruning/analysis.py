@@ -52,9 +52,9 @@ def key_condition(
     settings: Settings,
     limit: int = MOST_KEYS,
 ) -> KeyCondition | None:
-    """The restriction that ``conjuncts``, over the table's row, put on a key; None without a restriction.
-    ``columns`` are the key's columns (ordinals of the table), ``types`` their logical types. ``limit``: more
-    keys count as all keys.
+    """Return the keys of the rows that can satisfy ``conjuncts``, conditions over the table's row; None if
+    the conjuncts don't restrict the keys. ``columns`` are the key's columns (ordinals of the table),
+    ``types`` their logical types. ``limit``: more keys than that count as no restriction.
 
     The analysis covers equality, IN, null-safe equality and IS NULL, also through casts that keep values
     distinct, comparisons of integers and dates, AND, OR, and conditions without columns. The compared value
@@ -91,14 +91,15 @@ def _most(boxes: Iterable[Box]) -> int | None:
 
 
 class _Space(msgspec.Struct, frozen=True):
-    """The keys in any of the boxes: all keys for which a condition can be true; ``exact``: the condition is
-    true for all of them."""
+    """A set of keys: the union of ``boxes``. It contains all keys for which a condition can be true;
+    ``exact``: the condition is true for every key of the set."""
 
     boxes: tuple[Box, ...]
     exact: bool
 
     def both(self, other: "_Space") -> "_Space | None":
-        """The intersection with another space; None if it has too many boxes."""
+        """Return the intersection with ``other``; None if the intersection has more than ``MOST_BOXES``
+        boxes."""
         if len(self.boxes) * len(other.boxes) > MOST_BOXES:
             return None
         boxes = tuple(
@@ -112,7 +113,7 @@ class _Space(msgspec.Struct, frozen=True):
         return _Space(boxes, self.exact and other.exact)
 
     def either(self, other: "_Space") -> "_Space | None":
-        """The union with another space; None if it has too many boxes."""
+        """Return the union with ``other``; None if the union has more than ``MOST_BOXES`` boxes."""
         exact = self.exact and other.exact
         if len(self.boxes) == len(other.boxes) == 1:
             merged = _merged(self.boxes[0], other.boxes[0])
@@ -123,7 +124,8 @@ class _Space(msgspec.Struct, frozen=True):
 
 
 def _merged(one: Box, two: Box) -> Box | None:
-    """Merge ``k = 1 OR k = 2`` into ``k IN (1, 2)``; None if the boxes don't have that form."""
+    """Merge two boxes that restrict the same single column to given values into one box, as ``k = 1 OR k =
+    2`` into ``k IN (1, 2)``; None for any other boxes."""
     places = [place for place, constraints in enumerate(one.columns) if constraints]
     if one.when or two.when or len(places) != 1:
         return None
@@ -139,8 +141,8 @@ def _merged(one: Box, two: Box) -> Box | None:
 
 
 class _Analysis:
-    """An analysis of conditions over a table's row for one key: ``columns`` are the key's ordinals in the
-    table, ``types`` their types."""
+    """A translator of conditions over a table's row into sets of keys, for one key of the table:
+    ``columns`` are the key's ordinals in the table, ``types`` their logical types."""
 
     def __init__(self, columns: tuple[int, ...], types: tuple[pa.DataType, ...], settings: Settings) -> None:
         self.columns = columns
@@ -149,7 +151,8 @@ class _Analysis:
         self.places = {ordinal: place for place, ordinal in enumerate(columns)}
 
     def space(self, condition: Expr) -> _Space | None:
-        """The keys for which the condition can be true; None = all, as far as the analysis can tell."""
+        """Return the keys for which the condition can be true; None if the analysis finds no
+        restriction."""
         if not columns_used(condition):
             return self._without_columns(condition)
         match condition:
@@ -187,7 +190,8 @@ class _Analysis:
         return _Space((Box(anything, (condition,)),), exact=not can_fail(condition))
 
     def _all(self, parts: Sequence[Expr]) -> _Space | None:
-        """The keys of a conjunction. A part that can't be analysed only makes the result inexact."""
+        """Return the keys for which all of ``parts`` can be true, None without a restriction. A part
+        without a restriction is ignored, and the result is then not exact."""
         result: _Space | None = None
         exact = True
         for part in parts:
@@ -209,8 +213,8 @@ class _Analysis:
         return result
 
     def _key_column(self, expression: Expr) -> tuple[int, tuple[pa.DataType, ...]] | None:
-        """The position in the key of the column under the expression's casts, and the types of the casts,
-        the column's own type first; None if the expression is no such column, or a cast doesn't keep
+        """Return the position in the key of the column that the expression is or casts, and the types from
+        the column's to the last cast's; None if the expression is anything else, or if a cast doesn't keep
         equality."""
         steps = [expression.type]
         while isinstance(expression, Cast):
@@ -264,7 +268,8 @@ class _Analysis:
         return _Space((self._box(place, OneOf(tuple(candidates))),), exact=exact)
 
     def _equal_rows(self, left: Expr, right: Expr) -> _Space | None:
-        """The keys of ``(a, b) = (1, 2)``: compared field by field, where null equals null."""
+        """Return the keys for which a condition such as ``(a, b) = (1, 2)`` is true, None without a
+        restriction. The structs are compared field by field, where null equals null."""
         mine, yours = _fields(left), _fields(right)
         if mine is None or yours is None or len(mine) != len(yours):
             return None
@@ -294,7 +299,8 @@ class _Analysis:
 
 
 def _is_told(expression: Expr) -> bool:
-    """Whether the expression has a value in every run, and Python can represent the value."""
+    """Return whether the expression, which holds parameters or values of the run, is sure to have a value
+    in every run that Python can represent."""
     if isinstance(expression, Parameter | RunValue):
         return True
     return not can_fail(expression) and not pa.types.is_temporal(expression.type)
@@ -309,7 +315,8 @@ def _all_known(through: tuple[pa.DataType, ...]) -> bool:
 
 
 def _comparable(compared: pa.DataType, given: Expr) -> bool:
-    """Whether a column of type ``compared`` is compared with the expression ``given`` without a cast."""
+    """Return whether a value of type ``compared`` can be compared with the expression ``given`` without a
+    cast."""
     if isinstance(given, Literal) and given.value is None:
         return True
     return compared == given.type or (is_decimal(compared) and is_decimal(given.type))
@@ -320,8 +327,8 @@ def _is_struct(expression: Expr) -> bool:
 
 
 def _fields(expression: Expr) -> tuple[Expr, ...] | None:
-    """The fields of a struct that the expression constructs, with the struct's cast applied to each; None if
-    the expression constructs no struct."""
+    """Return the fields of a struct that the expression constructs, each with the cast that the expression
+    applies to the struct; None if the expression constructs no struct."""
     match expression:
         case Call(function="struct", arguments=fields):
             return fields

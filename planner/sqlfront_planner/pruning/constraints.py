@@ -29,11 +29,11 @@ class UnknownInRun(Exception):
 
 
 class Candidate(msgspec.Struct, frozen=True):
-    """An expression without columns that the column is compared with.
+    """A value with which a column is compared, as an expression without columns.
 
-    ``through``: the types that the column is cast to before the comparison, from its own type to the last;
-    empty: the expression has the column's own type. ``null_safe``: a null expression matches null (``<=>``),
-    else a null expression matches nothing.
+    ``through``: the types that the column is cast to before the comparison, from its type in the table to
+    the last; empty: no cast. ``null_safe``: a null expression matches null (``<=>``), else a null
+    expression matches nothing.
     """
 
     expression: Expr
@@ -41,9 +41,9 @@ class Candidate(msgspec.Struct, frozen=True):
     null_safe: bool = False
 
     def value(self, literal: ToLiteral, settings: Settings) -> object:
-        """The value of the column that compares equal with the expression; None for null. ``literal`` gives
-        the literals of this run. Raises NoSuchValue if the column can't have such a value, UnknownInRun if
-        the expression's value is unknown."""
+        """Return the only value of the column that is equal to the expression after the casts; None stands
+        for null. ``literal`` gives the literals of this run. Raises NoSuchValue if no value of the column
+        is equal to the expression, UnknownInRun if the expression's value is unknown."""
         value = constant(self.expression, literal, settings)
         if value is None:
             if self.null_safe:
@@ -66,7 +66,7 @@ class OneOf(msgspec.Struct, frozen=True):
 
     @property
     def most(self) -> int | None:
-        """The greatest number of values in any run."""
+        """The greatest number of values that satisfy the constraint in any run."""
         return len(self.candidates) + self.or_null
 
     def values(self, literal: ToLiteral, settings: Settings) -> Values:
@@ -82,16 +82,16 @@ class OneOf(msgspec.Struct, frozen=True):
 
 
 class ColumnBound(msgspec.Struct, frozen=True):
-    """A constraint: the column, an integer or a date, compares with the value of ``expression`` by
-    ``function``: ``less``, ``less_equal``, ``greater`` or ``greater_equal``. Null doesn't satisfy the
+    """A constraint: the column, an integer or a date, is ``less``, ``less_equal``, ``greater`` or
+    ``greater_equal`` (``function``) than the value of ``expression``. Null doesn't satisfy the
     constraint."""
 
     function: str
     expression: Expr
 
     def span(self, literal: ToLiteral, settings: Settings) -> "Span":
-        """The span of the column's values, as numbers, that satisfy the constraint in this run. Raises
-        UnknownInRun if the expression's value is unknown."""
+        """Return the span of the column's values that satisfy the constraint in this run, as integers
+        (dates: ``toordinal``). Raises UnknownInRun if the expression's value is unknown."""
         value = constant(self.expression, literal, settings)
         number = value.toordinal() if isinstance(value, date) else value
         match number:
@@ -111,19 +111,20 @@ Constraint: TypeAlias = OneOf | ColumnBound | NotNull
 
 
 class Span(msgspec.Struct, frozen=True):
-    """All integers (for a date: days) from ``low`` to ``high``, None = unbounded."""
+    """All integers from ``low`` to ``high``, both included; None = unbounded. A date counts as its
+    ``toordinal``. The span is empty if ``low`` is greater than ``high``."""
 
     low: int | None = None
     high: int | None = None
 
     def within(self, other: "Span") -> "Span":
-        """The intersection of two spans."""
+        """Return the intersection with ``other``."""
         lows = [end for end in (self.low, other.low) if end is not None]
         highs = [end for end in (self.high, other.high) if end is not None]
         return Span(max(lows, default=None), min(highs, default=None))
 
     def holds(self, value: object) -> bool:
-        """Whether the integer or date is in the span."""
+        """Return whether ``value``, an integer or a date, is in the span; False for any other value."""
         number = value.toordinal() if isinstance(value, date) else value
         if not isinstance(number, int):
             return False
@@ -141,8 +142,8 @@ def remaining(
     settings: Settings,
     most: int,
 ) -> Values | None:
-    """The values of a column of type ``data_type`` that satisfy all constraints in a run; None = unknown, or
-    more than ``most``."""
+    """Return the values of a column of type ``data_type`` that satisfy all constraints in a run, None among
+    them for null. Return None if the values are unknown or more than ``most``."""
     kept: dict[object, None] | None = None
     span, nullable = EVERYTHING, True
     for constraint in constraints:
@@ -183,12 +184,13 @@ def constant(expression: Expr, literal: ToLiteral, settings: Settings) -> object
 
 
 def canonical(value: float) -> float:
-    """The canonical float among floats that are equal in SQL: a single NaN, and 0.0 for -0.0."""
+    """Return the representative of all floats that are equal to ``value`` in SQL: a single NaN, and 0.0 for
+    -0.0."""
     return math.nan if value != value else value + 0.0
 
 
 def is_enumerable(data_type: pa.DataType) -> bool:
-    """Whether a column's values between two bounds can be enumerated."""
+    """Return whether the values between two bounds of this type can be enumerated: an integer or a date."""
     return is_integral(data_type) or data_type == pa.date32()
 
 
@@ -213,7 +215,8 @@ def _all_of(span: Span, data_type: pa.DataType, most: int) -> Values | None:
 
 
 def _half(function: str, number: int | float | Decimal) -> Span:
-    """The integers that compare with a number by ``function``; NaN is greater than all numbers."""
+    """Return all integers that are ``function`` (``less``, ``less_equal``, ``greater``, ``greater_equal``)
+    than ``number``. NaN is greater than all numbers."""
     if number != number or number == math.inf:
         return EVERYTHING if function.startswith("less") else NOTHING
     if number == -math.inf:

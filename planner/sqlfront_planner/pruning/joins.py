@@ -1,4 +1,5 @@
-"""Joins in which the few rows of one side give the keys to look up on the second side."""
+"""Lookups in joins: the few rows of one side give the keys by which the rows of the second side are looked
+up."""
 
 from typing import Final
 
@@ -26,9 +27,12 @@ _NO_LONE_LEFT: Final = frozenset({JoinKind.INNER, JoinKind.RIGHT, JoinKind.SEMI}
 
 
 class KeysFromJoin(msgspec.Struct, frozen=True):
-    """A scan whose rows are found by the columns ``by``; the join's second side gives the keys in the columns
-    ``given``. All rows of ``scan`` with a partner have these keys. ``node`` is the plan's own scan; filters
-    may stand above ``node``. ``holds_left``: the left side gives the keys; ``null_safe``: nulls are keys."""
+    """A lookup by which a join finds the rows of its scanned side, instead of reading the table. ``by`` are
+    the key's columns (ordinals of the table); ``given`` are the columns of the join's other side whose rows
+    give the keys. ``holds_left``: the other side is the left side.
+
+    ``node`` is the scan as it stands in the plan, perhaps below a filter; ``scan`` is the same scan with
+    the filter's conditions. ``null_safe``: a null key matches null."""
 
     node: LogicalScan
     scan: LogicalScan
@@ -39,8 +43,8 @@ class KeysFromJoin(msgspec.Struct, frozen=True):
 
 
 def holds_left(join: LogicalJoin, cardinality: Cardinality) -> bool:
-    """Whether the left side is read first and held. The smaller side is held, except for NOT IN: it first has
-    to know whether the right side has a null."""
+    """Return whether the join reads its left side first and holds it in memory, rather than its right side.
+    The smaller side is held, except for NOT IN, which must know whether the right side has a null."""
     if join.kind is JoinKind.NULL_AWARE_ANTI:
         return False
     return cardinality.rows(join.left) < cardinality.rows(join.right)
@@ -49,9 +53,9 @@ def holds_left(join: LogicalJoin, cardinality: Cardinality) -> bool:
 def keys_from_join(
     join: LogicalJoin, cardinality: Cardinality, conditions: KeyConditions
 ) -> KeysFromJoin | None:
-    """Find a lookup of the streamed side's rows by keys of the held side; None if the streamed side should
-    be read as a whole. For a row program the held side may be either side, tables of any size are looked up,
-    and null-safe keys, too."""
+    """Find a lookup of the streamed side's rows by keys from the side that the join holds in memory; None
+    if the streamed side should be scanned instead. For a row program (``conditions.by_rows``) either side
+    may give the keys, tables of any size are looked up, and null-safe keys are allowed."""
     hold_left = bool(join.keys) and holds_left(join, cardinality)
     found = _keys_from(join, cardinality, conditions, hold_left=hold_left)
     if found is None and conditions.by_rows and join.keys:

@@ -22,15 +22,15 @@ from sqlfront_values.settings import Settings
 
 
 class Box(msgspec.Struct, frozen=True):
-    """Keys whose columns satisfy the constraints (empty: any value), provided that the conditions ``when``,
-    which hold no column, are true in the run."""
+    """A set of keys, given by constraints on each column of the key (no constraints: any value). The set is
+    empty in a run in which one of the conditions ``when``, which hold no column, is not true."""
 
     columns: tuple[tuple[Constraint, ...], ...]
     when: tuple[Expr, ...] = ()
 
     @property
     def most(self) -> int | None:
-        """The greatest number of keys in any run; None = unknown."""
+        """The greatest number of keys in the box in any run; None = unknown."""
         counts = []
         for constraints in self.columns:
             known = [item.most for item in constraints if isinstance(item, OneOf) and item.most is not None]
@@ -41,11 +41,12 @@ class Box(msgspec.Struct, frozen=True):
 
 
 class KeyCondition(msgspec.Struct, frozen=True):
-    """The keys of the rows that satisfy some conjuncts: the union of the boxes.
+    """The keys of all rows that satisfy some conjuncts: the union of the boxes.
 
-    ``columns`` are the key's columns, as ordinals of the table. ``exact`` are the conjuncts that hold for
-    exactly the rows with one of the keys, and so need no filter. With ``exact`` conjuncts :meth:`keys` never
-    returns None. ``most``: no run has more keys, None = unknown. ``known``: the keys, if equal in every run.
+    ``columns`` are the key's columns, as ordinals of the table. ``limit``: more keys than that count as
+    unknown. ``exact`` are the conjuncts that hold for exactly the rows with one of the keys, and so need no
+    filter; if there are any, :meth:`keys` never returns None. ``most``: the greatest number of keys in any
+    run, None = unknown. ``known``: the keys, if they are the same in every run.
     """
 
     columns: tuple[int, ...]
@@ -78,7 +79,8 @@ class KeyCondition(msgspec.Struct, frozen=True):
         return tuple(found)
 
     def _point(self, literal: ToLiteral) -> tuple[Key, ...] | None:
-        """The key in the commonest case, one given value for each column; None in all further cases."""
+        """Return the keys of a run in the commonest case: one box, with a single compared value for each
+        column. Return None in all other cases, for which :meth:`keys` has the general code."""
         if len(self.boxes) != 1 or self.boxes[0].when:
             return None
         key = []

@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 
 class KeyConditions:
-    """The restrictions on keys by the filters of scans; each scan is analysed once.
+    """The key conditions of a query's scans, each found once from the scan's filters and then remembered.
 
-    ``limit``: the most keys of a table that are looked up; 0 = none, every scan reads all rows that can't be
-    skipped otherwise. ``by_rows``: the conditions serve a row program, which looks up a bounded number of
-    keys, and any key that a join gives.
+    ``limit``: the greatest number of keys of a table that are looked up; with 0 no scan has a key
+    condition. ``by_rows``: the conditions serve a row program, which looks up at most ``limit`` keys, and
+    any key that a join gives.
     """
 
     def __init__(
@@ -31,8 +31,8 @@ class KeyConditions:
         self._known: dict[int, tuple[LogicalScan, KeyCondition | None]] = {}
 
     def of(self, scan: LogicalScan) -> "KeyCondition | None":
-        """The condition on the keys by which the scan's source can find all required rows; None if the scan
-        has no such keys."""
+        """Return the condition on a key by which the scan's table can find all required rows; None if the
+        scan's filters don't restrict a key of the table."""
         if not scan.filters or not self.limit:
             return None
         known = self._known.get(id(scan))
@@ -41,8 +41,8 @@ class KeyConditions:
         return known[1]
 
     def _find(self, scan: LogicalScan) -> "KeyCondition | None":
-        """The condition of the first key with a known number of values, else (but not for a row program) the
-        condition of the first key."""
+        """Return the condition on the table's first key whose number of values has a known bound. If there
+        is none, return the condition on the first restricted key, for a row program None."""
         access = base.key_access(scan.snapshot)
         if access is None:
             return None

@@ -50,9 +50,9 @@ def row_plan(
     titles: Mapping[int, Parameter] = MappingProxyType({}),
     most_keys: int = MOST_KEYS,
 ) -> RowPlan | None:
-    """The row plan of an optimized query with results of the schema ``schema``; None if the query needs a
-    job. ``titles``: the parameters that name columns; ``most_keys``: the limit on keys that are looked up, 0
-    = none."""
+    """Make the row plan of an optimized query; None if the query needs a job. ``schema`` is the result's
+    schema; ``titles``: the parameters whose values are the names of result columns, by the column's
+    ordinal; ``most_keys``: the greatest number of keys of a table that are looked up, 0 = none."""
     cardinality = Cardinality()
     conditions = KeyConditions(settings, min(most_keys, MOST_KEYS), by_rows=True)
     nodes = list(walk_plan(plan))
@@ -84,8 +84,8 @@ def row_plan(
 
 
 def _may_be_few(nodes: Sequence[LogicalPlan], cardinality: Cardinality, conditions: KeyConditions) -> bool:
-    """Whether all tables can give rows to a row program, and the estimates of the scans and joins are small
-    enough."""
+    """Return whether the tables of all scans can give rows to a row program, and the estimated rows of the
+    scans and joins are few enough."""
     for node in nodes:
         if isinstance(node, LogicalScan):
             if row_access(node.snapshot) is None:
@@ -98,8 +98,8 @@ def _may_be_few(nodes: Sequence[LogicalPlan], cardinality: Cardinality, conditio
 
 
 def _compiled(lowered: LoweredQuery, sources: Sources, compiler: RowCompiler) -> dict[str, RowStep] | None:
-    """Compile the DAG's vertices to steps, by the vertices' names, the result's last. Return None if a
-    vertex has no step, or if the DAG is too deep."""
+    """Compile the DAG's vertices to steps; the mapping goes from the vertices' names to the steps, the
+    result's step last. Return None if a vertex can't be compiled, or if the DAG is too deep."""
     dag = lowered.dag
     steps: dict[str, RowStep] = {}
     if len(dag) > _DEEPEST and _depth(dag) > _DEEPEST:
@@ -126,7 +126,8 @@ def _depth(dag: DAG) -> int:
 
 
 def _kept(name: str, step: RowStep) -> RowStep:
-    """Make a step that computes the rows of ``step`` once in a run, for several consumers."""
+    """Make a step that several consumers can share: it computes the rows of ``step`` once in a run.
+    ``name`` identifies the step in the run."""
 
     def rows(run: ProgramRun) -> Sequence[Row]:
         found = run.kept.get(name)

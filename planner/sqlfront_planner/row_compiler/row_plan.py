@@ -28,9 +28,9 @@ SMALL_ROWS: Final = 500
 
 
 class RowSource(msgspec.Struct, frozen=True, eq=False):
-    """A lookup of a table's rows: their ``columns`` by the values of the columns ``by`` (ordinals); ``name``
-    is for display. ``vertex`` is the scan's vertex; ``keys``: the keys of a run, None = the rows at the
-    vertex's input give the keys."""
+    """A lookup of a table's rows: it reads ``columns`` of the rows by the values of the key columns ``by``
+    (both ordinals of the table). ``name`` is for display; ``vertex`` is the name of the scan's vertex.
+    ``keys`` computes the keys of a run, None = the rows at the vertex's input give the keys."""
 
     table: Table
     by: tuple[int, ...]
@@ -41,18 +41,23 @@ class RowSource(msgspec.Struct, frozen=True, eq=False):
 
 
 class SmallTable(msgspec.Struct, frozen=True, eq=False):
-    """A table of which a row program reads all rows; ``columns`` are the ordinals to read."""
+    """A table of which a row program reads all rows; ``columns`` are the ordinals of the columns that it
+    reads."""
 
     table: Table
     columns: tuple[int, ...]
 
 
 class RowPlan(msgspec.Struct, frozen=True, eq=False):
-    """A DAG whose vertices all offer a function over rows, and the inputs of a run. Valid as long as the
-    names in the query stand for the same relations: a run reads the current version of each table.
-    ``program``: the function of the result; ``steps``: the steps by vertex; ``constants``: the expressions
-    without columns that a run evaluates first. ``timestamps``: the result's columns of type TIMESTAMP;
-    ``titles``: the parameters whose values name columns, by the column's ordinal."""
+    """A query's DAG in which every vertex has a function over rows, and the inputs that a run needs. Valid
+    as long as the names in the query stand for the same relations: a run reads the current version of each
+    table.
+
+    ``program``: the function that computes the result's rows; ``steps``: each vertex's function, by the
+    vertex's name; ``constants``: the expressions without columns that a run evaluates first; ``sources``
+    and ``tables``: what a run reads by key, or entirely. ``timestamps``: the ordinals of the result's
+    columns of type TIMESTAMP; ``titles``: the parameters whose values name columns, by the column's
+    ordinal."""
 
     dag: DAG
     program: RowFunction
@@ -67,7 +72,8 @@ class RowPlan(msgspec.Struct, frozen=True, eq=False):
     titles: Mapping[int, Parameter] = MappingProxyType({})
 
     def schema_of(self, arguments: Sequence[object]) -> pa.Schema:
-        """The schema of the result of a run with these arguments, whose values may be names of columns."""
+        """Return the schema of a run's result. The schema depends on the arguments if their values name
+        columns."""
         if not self.titles:
             return self.schema
         fields = list(self.schema)
@@ -79,8 +85,9 @@ class RowPlan(msgspec.Struct, frozen=True, eq=False):
     def run(
         self, arguments: Sequence[object], settings: Settings, query: QueryRun | None = None
     ) -> ProgramRun:
-        """Collect the program's inputs for one run: lookups and small tables of the current versions, and
-        the values of constants. Raises NotByRows if the query has to run as a job."""
+        """Collect the program's inputs for one run: the lookups and small tables, both in the current
+        versions, and the values of constants. ``query``: the query in which the rows that are read are
+        counted. Raises NotByRows if the query has to run as a job."""
         literal = _literals(arguments, settings)
         snapshots: dict[int, RowAccess] = {}
         finds: list[Find] = []
@@ -110,8 +117,9 @@ class RowPlan(msgspec.Struct, frozen=True, eq=False):
         self, arguments: Sequence[object], settings: Settings, query: QueryRun | None = None
     ) -> Sequence[Row]:
         """Run the program with ``arguments``, the values of the parameters, and return the result's rows.
-        Raises NotByRows if the query has to run as a job; the SQL errors of the rows; the errors of lookups
-        on other members; the error of ``query`` if the query is stopped while a lookup waits for members."""
+        Raises NotByRows if the query has to run as a job; the SQL errors of evaluating the rows; the errors
+        of lookups on other members; the error of ``query`` if the query is stopped while a lookup waits for
+        members."""
         run = self.run(arguments, settings, query)
         try:
             return self.program(run)
@@ -120,7 +128,8 @@ class RowPlan(msgspec.Struct, frozen=True, eq=False):
 
 
 def _counted(find: Find, query: QueryRun) -> Find:
-    """The lookup, which adds the rows that it finds to the query's."""
+    """Return a lookup that finds the same rows as ``find`` and adds their number to
+    ``query.rows_by_programs``."""
 
     def counted(keys: Sequence[Row]) -> Sequence[Sequence[Row]]:
         found = find(keys)
@@ -131,8 +140,8 @@ def _counted(find: Find, query: QueryRun) -> Find:
 
 
 def _access(table: Table, snapshots: dict[int, RowAccess]) -> RowAccess:
-    """The version of a table that this run reads: the current version at the first call, kept in
-    ``snapshots``."""
+    """Return the version of a table that this run reads: the table's current version at the run's first
+    call, which ``snapshots`` keeps for further calls."""
     access = snapshots.get(id(table))
     if access is None:
         # Invariant: row plans are made only for tables whose versions all offer row access.
@@ -157,8 +166,8 @@ def _literals(arguments: Sequence[object], settings: Settings) -> Callable[[Expr
 
 
 def _value(expression: Expr, literal: Callable[[Expr], Expr], settings: Settings) -> object:
-    """The value of a constant in this run. Raises NotByRows if the value can't be computed: the job then
-    raises the error."""
+    """Return the value of an expression without columns in this run. Raises NotByRows if evaluation fails:
+    the query then runs as a job, which raises the SQL error."""
     if type(expression) is Literal:
         return expression.value
     try:

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 
 class Sources:
-    """The sources of one row program under construction; ``found`` are the lookups by key, ``tables`` the
-    tables that are read whole."""
+    """The collector of a row program's inputs, while the scans are compiled: ``found`` are the lookups by
+    key, ``tables`` the small tables that are read entirely."""
 
     def __init__(self, scans: Sequence[ScanVertex], compiler: RowCompiler) -> None:
         #: The scans by vertex.
@@ -29,8 +29,9 @@ class Sources:
         self._constants = compiler.constants
 
     def step(self, scan: ScanVertex, inputs: Sequence[RowStep]) -> RowStep | None:
-        """Make the step of a scan: a lookup by key, or a read of a whole small table. Return None if neither
-        is possible."""
+        """Make the step of a scan, a lookup by key or a read of a small table, and add it to ``found`` or
+        ``tables``. Return None if the scan needs a job. ``inputs``: the steps of the scan's inputs, whose
+        rows may give the keys."""
         request = scan.request
         types = tuple([column.type for column in table_row(scan.relation.schema, request.columns)])
         access = row_access(scan.snapshot)
@@ -72,8 +73,8 @@ class Sources:
         return keys
 
     def _key_parts(self, condition: "KeyCondition") -> list[KeyPart] | None:
-        """The parts of the key in the commonest case, a list of constants for each column; None in all
-        further cases."""
+        """Return for each column of the key the constants that the column may equal, in the commonest case:
+        each column is compared with constants, without casts. Return None in all other cases."""
         if len(condition.boxes) != 1 or condition.boxes[0].when:
             return None
         parts = []
@@ -93,8 +94,8 @@ class Sources:
 
 
 def _given_keys(source: RowStep, columns: Sequence[int], *, nulls: bool) -> Keys:
-    """Make the function that computes the distinct keys in ``columns`` of the source's rows; without
-    ``nulls`` keys that hold a null are left out."""
+    """Return a function that computes the distinct keys in ``columns`` of the source's rows. Without
+    ``nulls``, keys that contain a null are left out."""
     pick = picker(columns)
     if nulls:
         return lambda run: list(dict.fromkeys(map(pick, source.rows(run))))

@@ -134,10 +134,12 @@ def _tuple_of_parts(name: str) -> Callable[[object, Parts], Part]:
 
 
 class StatementBuilder(lark.Transformer[lark.Token, object]):
-    """A transformer that turns the tree of the text from offset ``start`` into a statement, bottom-up. Each
-    method handles the rule or terminal of the same name, given the results of its parts. A labelled part is a
-    pair of its name, a field of the statement, and its value. ``parse_inner`` parses a job's statement from
-    an offset in the text."""
+    """A transformer that turns lark's tree of a statement into the statement, bottom-up. ``sql`` is the text,
+    the statement begins at the offset ``start``; ``parse_inner(offset)`` parses the statement inside CREATE
+    JOB.
+
+    Each method handles the rule or terminal of the same name, given the results of its parts. A labelled part
+    is a pair of a field's name in the statement and the field's value."""
 
     def __init__(self, sql: str, start: int, parse_inner: Callable[[int], JobStatement]) -> None:
         super().__init__()
@@ -180,7 +182,8 @@ class StatementBuilder(lark.Transformer[lark.Token, object]):
         return parts[0]
 
     def name(self, parts: Parts) -> Part:
-        """A dotted name as one text, with backticks where a part needs them, labelled "name"."""
+        """Return the labelled part "name": a dotted name as one text, with backticks where a part needs
+        them."""
         return "name", dotted([str(part) for part in parts])
 
     name_list = _tuple_of_parts("columns")
@@ -296,7 +299,8 @@ class StatementBuilder(lark.Transformer[lark.Token, object]):
         return "comment", parts[0]
 
     def schema_mode(self, parts: Parts) -> Part:
-        """The only mode in which a view follows its tables' columns: COMPENSATION, Spark's default."""
+        """Return the labelled part of the clause WITH SCHEMA of CREATE VIEW. Only COMPENSATION, Spark's
+        default, is implemented."""
         return "schema_mode", None
 
     def location(self, parts: Parts) -> Part:
@@ -607,8 +611,8 @@ class StatementBuilder(lark.Transformer[lark.Token, object]):
         return UseDatabase(str(_named(parts)["name"]))
 
     def _once(self, parts: Parts) -> dict[str, object]:
-        """The values of a statement's clauses by their labels. Raises DUPLICATE_CLAUSES if a clause stands
-        twice."""
+        """Return the values of a statement's clauses by their labels. Raises DUPLICATE_CLAUSES if a clause
+        occurs twice."""
         names = [part[0] for part in parts if isinstance(part, tuple)]
         for name in names:
             if names.count(name) > 1:
@@ -621,13 +625,14 @@ class StatementBuilder(lark.Transformer[lark.Token, object]):
 
 
 def _wrong_show(what: str, message: str) -> Error:
-    """Make the error INVALID_SQL_SYNTAX.SHOW_FUNCTIONS_INVALID_SCOPE or _PATTERN (``what``) for SHOW
-    FUNCTIONS."""
+    """Make the error INVALID_SQL_SYNTAX.SHOW_FUNCTIONS_INVALID_SCOPE or _INVALID_PATTERN for SHOW FUNCTIONS;
+    ``what`` is SCOPE or PATTERN."""
     return spark_error(f"INVALID_SQL_SYNTAX.SHOW_FUNCTIONS_INVALID_{what}", f"Invalid SQL syntax: {message}")
 
 
 def _joined(parts: Parts) -> str | OuterParameter:
-    """The text of adjacent literals, or the only part, a parameter."""
+    """Return the joined text of adjacent string literals; if the only part is a parameter, return the
+    parameter."""
     return parts[0] if isinstance(parts[0], OuterParameter) else "".join(map(str, parts))
 
 
@@ -637,8 +642,8 @@ def _named(parts: Parts) -> dict[str, object]:
 
 
 def _detailed(given: dict[str, object]) -> dict[str, object]:
-    """The statement's fields with comments, properties and NOT NULL as the field ``details``. As in Spark,
-    CREATE ignores the property ``comment``."""
+    """Return the statement's fields with the comment, the properties and the declared columns' comments and
+    NOT NULL moved into the field ``details``. As in Spark, CREATE ignores the property ``comment``."""
     properties: dict[str, str] = dict(given.pop("properties", {}))  # type: ignore[call-overload]
     properties.pop("comment", None)
     comment = given.pop("comment", None)
@@ -649,8 +654,8 @@ def _detailed(given: dict[str, object]) -> dict[str, object]:
 
 
 def _clustering(given: dict[str, object]) -> dict[str, object]:
-    """The statement's fields with the part "clustered_by", a pair, split into the columns ``clustered_by``
-    and the number ``buckets``; unchanged without CLUSTERED BY."""
+    """Return the statement's fields with the pair "clustered_by" split into two fields: the columns
+    ``clustered_by`` and the number ``buckets``. Without CLUSTERED BY the fields are unchanged."""
     clustered = given.pop("clustered_by", None)
     if isinstance(clustered, tuple):
         given["clustered_by"], given["buckets"] = clustered

@@ -2,8 +2,8 @@
 
 The grammar is Spark's (``statements.lark``), extended by KILL QUERY and the statements of durable jobs.
 :mod:`sqlfront_planner.statements.command_builder` turns the grammar's trees into statements.
-:func:`sqlfront_planner.statements.query_parser.parse_query` parses the queries inside, with positions in the
-whole text.
+:func:`sqlfront_planner.statements.query_parser.parse_query` parses the queries inside; positions in them
+count from the start of the complete text.
 """
 
 import re
@@ -98,10 +98,12 @@ _BESIDE: Final = frozenset({"OR", "REPLACE", "IF", "EXISTS", "GLOBAL", "EXTERNAL
 
 
 def parse_command(sql: str, word: str, start: int, parse_from: ParseFrom) -> Statement:
-    """Parse the statement that begins at offset ``start``, whose first word (in upper case) is ``word``: any
-    statement but a query. ``parse_from(sql, start)`` parses the statement inside EXPLAIN.
+    """Parse a statement other than a query. ``start`` is the statement's offset in ``sql``, ``word`` the
+    statement's first word in upper case. ``parse_from(sql, offset)`` parses the statement inside EXPLAIN or
+    CREATE JOB, which may be a query.
 
-    Raises NotSupportedError for a statement that isn't implemented.
+    Raises NotSupportedError for a statement that isn't implemented, ProgrammingError for one that is wrong
+    beyond its syntax, such as a duplicate clause.
     """
     if word == "EXPLAIN":
         return _explain(sql, start, parse_from)
@@ -131,8 +133,8 @@ def parse_command(sql: str, word: str, start: int, parse_from: ParseFrom) -> Sta
 
 
 def _tree(text: str) -> lark.ParseTree:
-    """The grammar's tree of a statement. As in Spark, brackets behind a table's name hold columns if they can
-    be read so: ``CREATE TABLE t (select INT)`` has a column ``select``."""
+    """Return lark's tree of a statement. As in Spark, parentheses after a table's name hold columns if they
+    can be read so: ``CREATE TABLE t (select INT)`` has a column ``select``."""
     if re.match(_PERHAPS_COLUMNS, text) is not None:
         with suppress(lark.UnexpectedInput):
             return _parser(bracketed_queries=False).parse(text)
@@ -141,15 +143,15 @@ def _tree(text: str) -> lark.ParseTree:
 
 @cache
 def _parser(*, bracketed_queries: bool = True) -> lark.Lark:
-    """The parser of the grammar. ``bracketed_queries``: whether a bracket may begin a query."""
+    """Return lark's parser of the grammar. ``bracketed_queries``: whether a parenthesis may begin a query."""
     grammar = grammar_text()
     return load_parser(grammar if bracketed_queries else grammar.replace(_BRACKETED_QUERY, ""))
 
 
 def _refreshed_path(sql: str, start: int) -> RefreshPath | None:
-    """The path behind REFRESH, which stands at offset ``start``: the joined strings, or else the text as
-    written, with comments and semicolons. None if REFRESH names a table or a function or the text has
-    parameters.
+    """Return the path in REFRESH, a statement at offset ``start``: the joined string literals, or else the
+    text as written, with comments and semicolons. Return None if REFRESH names a table or a function, or if
+    the text has parameters.
 
     Raises INVALID_SQL_SYNTAX for an empty path, and for blanks in an unquoted path.
     """
@@ -185,8 +187,8 @@ def _refreshed_path(sql: str, start: int) -> RefreshPath | None:
 
 
 def _job_statement(sql: str, start: int, parse_from: ParseFrom) -> JobStatement:
-    """Parse the statement behind AS in CREATE JOB, from offset ``start``. Raises ProgrammingError with the
-    name of a statement that no job runs."""
+    """Parse the statement after AS in CREATE JOB, from offset ``start``. Raises ProgrammingError, which names
+    the statement, for one that a job can't run."""
     if _may_run_in_job(sql, start):
         match parse_from(sql, start):
             case (Query() | Insert() | InsertDirectory() | CreateTable(query=Query())) as statement:
@@ -209,8 +211,8 @@ def _may_run_in_job(sql: str, start: int) -> bool:
 
 
 def _explain(sql: str, start: int, parse_from: ParseFrom) -> Statement:
-    """Parse EXPLAIN, its options, and the statement inside, which has to be a query or CREATE JOB:
-    NotSupportedError for any other."""
+    """Parse EXPLAIN, its options, and the statement inside. Raises NotSupportedError unless the inner
+    statement is a query or CREATE JOB."""
     _, end = _word(sql, start)
     options: dict[str, str] = {}
     word, begin, after = _next(sql, end)
@@ -240,8 +242,9 @@ def _explain(sql: str, start: int, parse_from: ParseFrom) -> Statement:
 
 
 def _explain_options(sql: str, start: int, options: dict[str, str]) -> int:
-    """Add the options in the parentheses behind EXPLAIN to ``options``, FORMAT with its value, others with an
-    empty text; return the end of the parentheses. ``start`` is the offset behind the opening parenthesis."""
+    """Parse the options in the parentheses after EXPLAIN, and add them to ``options``: FORMAT with its value,
+    others with an empty text. ``start`` is the offset after the opening parenthesis; return the offset after
+    the closing one. Raises ProgrammingError for an option that occurs twice."""
     separator, end = ",", start
     while separator == ",":
         word, begin, end = _next(sql, end)
@@ -255,21 +258,22 @@ def _explain_options(sql: str, start: int, options: dict[str, str]) -> int:
 
 
 def _next(sql: str, start: int) -> tuple[str, int, int]:
-    """The first word (or character) from ``start`` in upper case, and its range (start, end); an empty text
-    at the end of the text."""
+    """Return the next word (or other character) from offset ``start``, in upper case, and its offsets (start,
+    end). At the end of ``sql`` the word is empty."""
     begin, end = _word(sql, start)
     return sql[begin:end].upper(), begin, end
 
 
 def _word(sql: str, start: int) -> tuple[int, int]:
-    """The range (start, end) of the first word (or character) from ``start``, behind comments; an empty range
-    at the end of the text."""
+    """Return the offsets (start, end) of the next word (or other character) from ``start``, after blanks and
+    comments. At the end of ``sql`` both are its length."""
     place = lead(sql, start)
     return place if place is not None else (len(sql), len(sql))
 
 
 def _not_built(sql: str, start: int, place: tuple[int, int] | None = None) -> NotSupportedError:
-    """Make the error for a statement that isn't implemented, or for its clause at the range ``place``."""
+    """Make the error for a statement at ``start`` that isn't implemented; ``place``, a range of offsets, is
+    the clause that isn't, None = the entire statement."""
     what, words = _named(sql, start)
     clause = "" if place is None or place[0] < words[1] else _named(sql, place[0])[0]
     if clause[:1].isalpha():
@@ -280,8 +284,9 @@ def _not_built(sql: str, start: int, place: tuple[int, int] | None = None) -> No
 
 
 def _named(sql: str, start: int) -> tuple[str, tuple[int, int]]:
-    """The words that name the statement or clause at ``start``, and the words' range: keywords up to the
-    first name, three at most; an empty text if no keyword stands there."""
+    """Return the keywords that name the statement or clause at offset ``start``, as ``CREATE TABLE``, and
+    their range of offsets: the keywords before the first name, three at most. Return an empty text if no
+    keyword stands there."""
     tokens = tokens_of(sql, start)
     keywords = spark_grammar().kinds
     found: list[tuple[int, int]] = []
@@ -300,8 +305,9 @@ def _named(sql: str, start: int) -> tuple[str, tuple[int, int]]:
 
 
 def _is_name(before: str, kind: str, after: str) -> bool:
-    """Whether a keyword between two tokens is a name: a job's name, or a word of statements about jobs in
-    another statement."""
+    """Return whether the keyword ``kind``, between the tokens ``before`` and ``after``, is used as a name:
+    the name of a job, or, outside of statements about jobs, one of their words (JOB, JOBS, CANCEL,
+    RESUME)."""
     match kind:
         case "JOB":
             return before not in _BEFORE_JOB
@@ -313,7 +319,8 @@ def _is_name(before: str, kind: str, after: str) -> bool:
 
 
 def _place(error: lark.UnexpectedInput, sql: str, start: int) -> tuple[int, int] | None:
-    """The range of the word at which the grammar rejected the text; None for the end of the text."""
+    """Return the offsets (start, end) of the word at which the grammar rejected the text; None for the end of
+    the text."""
     if isinstance(error, lark.UnexpectedToken):
         return None if error.token.type == "$END" else lead(sql, start + int(error.token.start_pos or 0))
     if isinstance(error, lark.UnexpectedCharacters):

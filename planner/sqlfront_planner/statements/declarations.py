@@ -36,8 +36,9 @@ class ColumnDeclaration(msgspec.Struct, frozen=True):
 
 
 def declaration(name: str, kind: pa.DataType, clauses: Sequence[tuple[str, object]]) -> ColumnDeclaration:
-    """The declaration of a column with the labelled clauses ``comment`` and ``required``. Raises
-    CREATE_TABLE_COLUMN_DESCRIPTOR_DUPLICATE for a clause that stands twice."""
+    """Make the declaration of a column from its type and clauses: pairs of ``comment`` and the text, or
+    ``required`` (NOT NULL) and any value. The type may have comments of fields, which move into the
+    declaration. Raises CREATE_TABLE_COLUMN_DESCRIPTOR_DUPLICATE for a clause that occurs twice."""
     for label, text in _CLAUSES.items():
         if sum(each[0] == label for each in clauses) > 1:
             raise spark_error(
@@ -57,15 +58,16 @@ def schema_of(columns: Iterable[ColumnDeclaration]) -> pa.Schema:
 
 
 def with_columns(details: RelationDetails, columns: Sequence[ColumnDeclaration]) -> RelationDetails:
-    """The details with the comments of the columns, and the names of those that are NOT NULL."""
+    """Return the details with the comments of the columns, and with the names of the NOT NULL columns as
+    ``required``."""
     required = tuple(each.name for each in columns if each.required)
     commented = details.with_comments({each.name: each.comments for each in columns})
     return replace(commented, required=required)
 
 
 def unique_properties(given: Sequence[tuple[str, str]]) -> dict[str, str]:
-    """The properties by key. Raises DUPLICATE_KEY for a key that stands twice,
-    UNSUPPORTED_FEATURE.SET_TABLE_PROPERTY for a key that has a clause of its own."""
+    """Return the properties as a mapping. Raises DUPLICATE_KEY for a key that occurs twice,
+    UNSUPPORTED_FEATURE.SET_TABLE_PROPERTY for a key that must be written as a clause, such as LOCATION."""
     found: dict[str, str] = {}
     for key, value in given:
         if key in found:

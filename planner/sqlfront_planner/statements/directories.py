@@ -15,8 +15,8 @@ _SCHEME: Final = re.compile(r"([^:/?#]+):")
 
 
 class DirectoryTarget(msgspec.Struct, frozen=True):
-    """The path of a directory, a path or a URL, and the ``options`` of its format. ``format`` None: one of
-    Hive's formats."""
+    """The target of INSERT OVERWRITE DIRECTORY: the directory's ``path`` (a file path or a URL), and the file
+    format with its ``options``. ``format`` None: one of Hive's formats."""
 
     path: str
     format: str | None
@@ -24,7 +24,8 @@ class DirectoryTarget(msgspec.Struct, frozen=True):
 
 
 def unique_options(given: Iterable[tuple[str, str | OuterParameter]]) -> dict[str, str | OuterParameter]:
-    """The options by key. Raises DUPLICATE_KEY for a key that stands twice in the same letters."""
+    """Return the options as a mapping. Raises DUPLICATE_KEY for a key that occurs twice; keys in different
+    letter case differ."""
     found: dict[str, str | OuterParameter] = {}
     for key, value in given:
         if key in found:
@@ -34,10 +35,11 @@ def unique_options(given: Iterable[tuple[str, str | OuterParameter]]) -> dict[st
 
 
 def directory_target(statement: InsertDirectory, value_of: Callable[[str], object]) -> DirectoryTarget:
-    """The target of the statement; ``value_of`` gives the value of a parameter by its name.
+    """Return the target of the statement; ``value_of(name)`` returns the value of a parameter.
 
-    Raises ProgrammingError unless exactly one of the clauses has a path, for an empty path, for a path that
-    is no text, and for LOCAL with anything but an absolute path of its own (Spark makes a URL of it)."""
+    The path comes from the statement's path or from the option ``path``. Raises ProgrammingError if both or
+    none is given, if the path is empty or not a text, and for LOCAL with anything but an absolute path (of
+    which Spark makes a URL) in the statement's path."""
     path = _path(statement.path, value_of)
     options = dict(statement.options)
     paths = [options.pop(key) for key in tuple(options) if key.lower() == "path"]

@@ -1,4 +1,4 @@
-"""Names of relations: dotted texts, and the parts of a name. A part stands in backticks if needed.
+"""Names of relations as texts: parts joined by dots, with backticks around a part that needs them.
 
 Statements hold a name as one text, as written or with more backticks. Only this module reads these texts.
 """
@@ -17,7 +17,7 @@ _PERMANENT: Final = re.compile(r"[A-Za-z0-9_]+")
 
 
 def name_parts(name: str) -> tuple[str, ...]:
-    """The parts of a dotted name as statements hold it, without backticks.
+    """Return the parts of a dotted name in a statement, without backticks.
 
     >>> name_parts("a.`b.c`.`d``e`"), name_parts("``")
     (('a', 'b.c', 'd`e'), ('',))
@@ -48,9 +48,10 @@ def dotted(parts: Sequence[str]) -> str:
 
 
 def check_permanent(name: str) -> None:
-    """Raise ProgrammingError if the last part of ``name``, a relation's that outlives its session, has other
-    characters than letters, digits and underscores: INVALID_SCHEMA_OR_RELATION_NAME, or
-    INVALID_ATTRIBUTE_NAME_SYNTAX for a name that Spark can't put into that message, as ``a..b``."""
+    """Raise ProgrammingError if a relation of this name can't be permanent (a table or view that outlives its
+    session): the last part of ``name`` may have only letters, digits and underscores. The condition is
+    INVALID_SCHEMA_OR_RELATION_NAME, or INVALID_ATTRIBUTE_NAME_SYNTAX for a part with misplaced dots, as
+    ``a..b``."""
     last = last_part(name)
     if _PERMANENT.fullmatch(last) is not None:
         return

@@ -1,5 +1,6 @@
-"""Comments of the fields inside of a column, as metadata of the fields of the column's type. Types with such
-metadata are for statements that declare or show columns; the types of tables and plans have none."""
+"""Comments of the fields inside of a column, stored as metadata of the fields in the column's type. Only
+statements that declare or show columns use types with such metadata; the types in tables and plans have
+none."""
 
 from collections.abc import Iterator, Mapping
 from typing import Final
@@ -12,7 +13,7 @@ _METADATA: Final = b"sqlfront.comment"
 
 
 def commented(name: str, kind: pa.DataType, comment: str | None = None) -> pa.Field:
-    """A field of a struct with a comment; None = without one."""
+    """Make a field of a struct type with a comment in its metadata; None = no comment."""
     return pa.field(name, kind, metadata=None if comment is None else {_METADATA: comment.encode()})
 
 
@@ -27,7 +28,7 @@ def comment_of(field: pa.Field) -> str | None:
 
 
 def comments_inside(kind: pa.DataType) -> FieldComments:
-    """The comments of all fields inside of a type.
+    """Return the comments of all fields inside of a type, at any depth, by their paths.
 
     >>> comments_inside(pa.list_(pa.struct([commented("a", pa.int32(), "x")])))
     ((('element', 'a'), 'x'),)
@@ -44,7 +45,7 @@ def _comments(kind: pa.DataType) -> Iterator[tuple[Path, str]]:
 
 
 def with_comments(kind: pa.DataType, comments: FieldComments) -> pa.DataType:
-    """The type with these comments, and no others, of the fields inside.
+    """Return the type with ``comments``, by the paths of the fields inside; all other comments are removed.
 
     >>> comments_inside(with_comments(pa.struct([("a", pa.int32())]), ((("a",), "x"),)))
     ((('a',), 'x'),)
@@ -65,7 +66,8 @@ def _with(kind: pa.DataType, comments: Mapping[Path, str], path: Path) -> pa.Dat
 
 
 def _inner(kind: pa.DataType) -> Iterator[tuple[str, pa.Field]]:
-    """The fields directly inside of a type, each with the step of a path that leads to the field."""
+    """Yield the fields directly inside of a type, each after its step in a path: a struct field's name, or
+    ``element``, ``key`` or ``value``."""
     if pa.types.is_struct(kind):
         yield from ((each.name, each) for each in kind)
     elif pa.types.is_map(kind):

@@ -1,8 +1,8 @@
 """The parser of the grammar ``statements.lark``.
 
 lark computes a grammar's parse tables in 0.4 s and loads saved ones in a tenth of that, so a build of the
-package saves the tables beside the grammar (``hatch_build.py``). Until the next build a changed grammar is
-parsed by tables that each process computes.
+package saves the tables beside the grammar (``hatch_build.py``). After a change of the grammar, and until the
+next build, each process computes the tables.
 """
 
 import pickle
@@ -25,13 +25,13 @@ def grammar_text() -> str:
 
 
 def build_parser(grammar: str) -> lark.Lark:
-    """Compute the parse tables of a grammar."""
+    """Compute the parse tables of a grammar, which takes 0.4 s, and return the parser."""
     return lark.Lark(grammar, parser="lalr", lexer="contextual", maybe_placeholders=False)
 
 
 def load_parser(grammar: str) -> lark.Lark:
-    """The parser of a grammar: from the saved tables if the same version of lark, which owns their format,
-    made them of the same text; else from tables that are computed now."""
+    """Return the parser of a grammar. The saved tables serve if the same version of lark made them of the
+    same text; otherwise the tables are computed."""
     with suppress(FileNotFoundError), files(_PACKAGE).joinpath(TABLES_FILE).open("rb") as saved:
         if pickle.load(saved) == (lark.__version__, grammar):
             return lark.Lark.load(saved)

@@ -1,7 +1,7 @@
-"""DELETE and UPDATE, parsed as a query for their rows.
+"""The parsers of DELETE and UPDATE, which make a query of the statement.
 
-The parser puts the tokens into the order of ``SELECT *, value, ..., condition FROM table``. Each token keeps
-its position in the text. So the expressions are parsed and bound as in a query.
+The tokens are rearranged as ``SELECT *, value, ..., condition FROM table``; each token keeps its position in
+the text. So the expressions are parsed and bound as in any query.
 """
 
 from typing import Final
@@ -51,9 +51,10 @@ def parse_update(sql: str, start: int = 0) -> Update:
 
 
 def _rows(first: Token, relation: list[Token], values: list[list[Token]], sql: str) -> tuple[Query, str]:
-    """The query for all rows of the table, with the values as further columns, and the table's dotted name.
-    ``relation`` are the tokens of the table and its alias, each of ``values`` the tokens of an expression,
-    none: TRUE. ``first`` is the statement's first token."""
+    """Return the query for all rows of the table, with further columns for ``values``, and the table's dotted
+    name. ``first`` is the statement's first token, ``relation`` the tokens of the table and its alias. Each
+    of ``values`` is the tokens of an expression, an empty list: TRUE. Raises NotSupportedError if
+    ``relation`` is no table."""
     if not relation:
         raise unread_at(None, sql)
     selected = [replaced(first, TokenType.SELECT, "SELECT"), replaced(first, TokenType.STAR, "*")]
@@ -77,8 +78,9 @@ def _rows(first: Token, relation: list[Token], values: list[list[Token]], sql: s
 
 
 def _refuse_aggregates(tree: exp.Select, first: Token) -> None:
-    """Raise UNSUPPORTED_EXPR_FOR_OPERATOR for aggregate functions, window functions and generators in the
-    values of DELETE or UPDATE, whose first token is ``first``."""
+    """Raise UNSUPPORTED_EXPR_FOR_OPERATOR if a value in DELETE or UPDATE has an aggregate function, a window
+    function or a generator. ``tree`` is the query made of the statement, ``first`` the statement's first
+    token."""
     for value in tree.expressions[1:]:
         for node in value.walk(prune=lambda node: isinstance(node, exp.Query)):
             if isinstance(node, exp.AggFunc | exp.Window | exp.UDTF):
@@ -92,8 +94,9 @@ def _refuse_aggregates(tree: exp.Select, first: Token) -> None:
 
 
 def _assignment(tokens: list[Token], sql: str) -> tuple[str, list[Token]]:
-    """The column's name and the tokens of its value in the tokens of ``column = value``; qualifiers of the
-    column are dropped. DEFAULT becomes NULL, since every column's default is null."""
+    """Split the tokens of ``column = value``: return the column's name, without qualifiers, and the tokens of
+    the value. DEFAULT becomes NULL, since every column's default is null. Raises NotSupportedError for tokens
+    of another form."""
     place = _find(tokens, TokenType.EQ)
     target = tokens[:place]
     names = target[::2]
@@ -109,7 +112,8 @@ def _assignment(tokens: list[Token], sql: str) -> tuple[str, list[Token]]:
 
 
 def _where(tokens: list[Token], sql: str) -> tuple[list[Token], list[Token]]:
-    """The tokens before WHERE, and the tokens of the condition (empty without WHERE: all rows)."""
+    """Split the tokens of a statement at WHERE: return the tokens before, and the tokens of the condition
+    (empty without WHERE). Raises NotSupportedError if nothing follows WHERE."""
     place = _find(tokens, TokenType.WHERE)
     if place is None:
         return tokens, []
@@ -129,6 +133,7 @@ def _find(tokens: list[Token], kind: TokenType) -> int | None:
 
 
 def _split(tokens: list[Token]) -> list[list[Token]]:
-    """The tokens between the commas outside of brackets, as one list per part."""
+    """Split the tokens at the commas outside of parentheses and brackets; return a list of tokens for each
+    part."""
     place = _find(tokens, TokenType.COMMA)
     return [tokens] if place is None else [tokens[:place], *_split(tokens[place + 1 :])]

@@ -25,8 +25,8 @@ CHANGES: Final = "changes"
 
 
 def lead(sql: str, start: int = 0) -> tuple[int, int] | None:
-    """The range (start, end) of the first word from offset ``start``, or of the first character if that isn't
-    a letter, behind white space and comments. None if nothing follows.
+    """Return the range (start, end) of the first word from offset ``start``, or of the first character if
+    that isn't a letter; white space and comments are skipped. None if nothing follows.
 
     >>> lead("/* a */ select 1"), lead("/* a /* b */ */ select 1")
     ((8, 14), (16, 22))
@@ -70,26 +70,27 @@ _LEAD: Final = re.compile(r"(?:\s|--(?:\\\n|[^\r\n])*)*+([^\W\d]\w*|/\*|\S)")
 
 
 def parse_query(sql: str, start: int = 0, before: int = 0) -> Query:
-    """Parse the query between offset ``start`` and the end of the text. ``before``: the number of parameters
-    ``?`` before the query.
+    """Parse the query between offset ``start`` and the end of the text, whose syntax must have been checked.
+    ``before``: the number of parameters ``?`` in the text before the query.
 
-    Raises NotSupportedError: UNSUPPORTED_DATATYPE, and for text that sqlglot can't read, or reads differently
-    from Spark (see :mod:`sqlfront_planner.tokens.checks`).
+    Raises NotSupportedError for text that sqlglot can't read, or reads differently from Spark (see
+    :mod:`sqlfront_planner.tokens.checks`), and UNSUPPORTED_DATATYPE for an unknown type.
     """
     return query_of(statement_tokens(sql, start), sql, before)
 
 
 def statement_tokens(sql: str, start: int = 0) -> list[Token]:
-    """The tokens of the only statement between offset ``start`` and the end of the text, without trailing
-    semicolons; positions are offsets in the whole text. Raises NotSupportedError for a semicolon between
-    statements."""
+    """Return the tokens of the one statement between offset ``start`` and the end of the text, without
+    trailing semicolons. Positions count from the start of the text. Raises NotSupportedError for a semicolon
+    between statements."""
     blank = re.sub(r"[^\n]", " ", sql[:start]) + sql[start:] if start else sql
     return _single_statement(tokenize(blank), sql)
 
 
 def query_of(tokens: list[Token], sql: str, before: int = 0) -> Query:
-    """Parse tokens of the text ``sql`` into a query; the tokens need not stand in the text's order.
-    ``before`` and errors: as of :func:`parse_query`; raises also for a statement that isn't a query."""
+    """Parse tokens of the text ``sql`` into a query; the tokens may be in another order than in the text.
+    ``before`` is the number of parameters ``?`` before the query. Raises the errors of :func:`parse_query`,
+    and NotSupportedError for a statement that isn't a query."""
     if len(tokens) > _FEW_TOKENS:
         tokens = nesting.bounded(tokens, sql)
     if _begins_item_with_keyword(tokens):
@@ -110,8 +111,8 @@ def query_of(tokens: list[Token], sql: str, before: int = 0) -> Query:
 
 
 def _begins_item_with_keyword(tokens: list[Token]) -> bool:
-    """Whether an item of a SELECT may be a name that sqlglot silently reads as a clause: ``SELECT union FROM
-    t``."""
+    """Return whether an item of a SELECT may be a name that sqlglot silently reads as the keyword of a
+    clause, as in ``SELECT union FROM t``."""
     kinds = [token.token_type for token in tokens]
     if _BEGINNINGS.isdisjoint(pairwise(kinds)):
         return False
@@ -142,9 +143,10 @@ def _trees(tokens: list[Token], sql: str) -> list[exp.Expr | None]:
 
 
 def with_names(tokens: list[Token], sql: str) -> list[Token] | None:
-    """The tokens with quotes around the keywords that are names in the text: no word is reserved in Spark,
-    and sqlglot reads most keywords as keywords. None if no keyword is a name, the text is too long for the
-    search, or sqlglot has merged such a keyword with a word that isn't a name."""
+    """Return the tokens in which each keyword that Spark reads as a name is a quoted name: no word is
+    reserved in Spark, but sqlglot reads most keywords as keywords. Return None if no keyword is a name, if
+    the text is too long for the search, or if sqlglot has merged such a keyword with a word that isn't a
+    name."""
     found = tokens_of(sql)
     if len(found.kinds) > _MOST_TOKENS_WITH_NAMES:
         return None
@@ -177,8 +179,8 @@ def _single_statement(tokens: list[Token], sql: str) -> list[Token]:
 
 
 def _unread(error: ParseError, tokens: list[Token], sql: str) -> DatabaseError:
-    """Make the error at the token at which sqlglot's parser failed, or at the end of the text if sqlglot
-    misses something after the last token."""
+    """Make the error for the token at which sqlglot's parser failed, or for the end of the text if sqlglot
+    expects something after the last token."""
     detail = error.errors[0]
     description = str(detail.get("description"))
     if description.startswith("Expected TYPE"):
@@ -196,7 +198,8 @@ def _unread(error: ParseError, tokens: list[Token], sql: str) -> DatabaseError:
 
 def _unknown_type(detail: Mapping[str, object], tokens: list[Token], sql: str) -> DatabaseError:
     """Make Spark's error UNSUPPORTED_DATATYPE for a word that sqlglot doesn't know as a type; ``detail`` is
-    sqlglot's description of its error. NotSupportedError if no word stands in the place of the type."""
+    sqlglot's description of its error. Make a NotSupportedError if there is no word where a type is
+    expected."""
     place = (detail.get("line"), detail.get("col"))
     token = next((token for token in tokens if (token.line, token.col) == place), None)
     if token is None or token.token_type == TokenType.R_PAREN:

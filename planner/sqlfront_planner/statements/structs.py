@@ -11,8 +11,8 @@ from sqlfront_planner.relation_details import NO_COMMENTS, NO_DETAILS, ColumnCom
 
 
 class Query(msgspec.Struct, frozen=True):
-    """A query. ``tree`` is sqlglot's tree, ``sql`` the whole text of the statement that holds the query,
-    ``text`` the query's own part of the text."""
+    """A query. ``tree`` is sqlglot's tree, ``sql`` the complete text of the statement that holds the query,
+    ``text`` the part of it that is the query."""
 
     sql: str
     text: str
@@ -20,7 +20,7 @@ class Query(msgspec.Struct, frozen=True):
 
 
 class ExplainMode(Enum):
-    """The detail of EXPLAIN's answer."""
+    """The amount of detail that EXPLAIN shows, and whether it runs the query."""
 
     SIMPLE = "simple"
     """The lane, its reason and the plan that runs."""
@@ -57,7 +57,8 @@ class ExplainFormat(Enum):
 
 class Explain(msgspec.Struct, frozen=True):
     """``EXPLAIN [EXTENDED | ANALYZE] [(option, ...)] query``; an option is ``EXTENDED``, ``ANALYZE`` or
-    ``FORMAT text | json | dot | mermaid``. ``mode`` combines EXTENDED and ANALYZE from both places."""
+    ``FORMAT text | json | dot | mermaid``. ``mode`` combines EXTENDED and ANALYZE before and inside of the
+    parentheses."""
 
     mode: ExplainMode
     query: Query
@@ -65,7 +66,7 @@ class Explain(msgspec.Struct, frozen=True):
 
 
 class CreateMode(Enum):
-    """The effect of CREATE if a relation, or a job, has the name already."""
+    """The effect of CREATE if a relation, or a job, of the same name exists."""
 
     ERROR = "error"
     """CREATE: raise an error."""
@@ -93,7 +94,7 @@ class RelationScope(Enum):
 
 class CreateTable(msgspec.Struct, frozen=True):
     """``CREATE [OR REPLACE] TABLE [IF NOT EXISTS] ...``; ``query`` is the query of ``AS SELECT``, None
-    without. ``CREATE TEMPORARY VIEW ... USING format`` makes a temporary table, too, and sets ``is_view``.
+    without AS. ``CREATE TEMPORARY VIEW ... USING format`` makes a temporary table, too, and sets ``is_view``.
 
     ``schema`` holds the declared columns, or None if the statement declares no column (the schema comes from
     the data or the query). ``format`` is None if the statement has no USING, ``buckets`` if CLUSTERED BY has
@@ -129,8 +130,7 @@ class CreateView(msgspec.Struct, frozen=True):
 
 class CacheTable(msgspec.Struct, frozen=True):
     """``CACHE [LAZY] TABLE name [CLUSTERED BY (columns) [INTO n BUCKETS]] [AS query]``. ``buckets`` is n,
-    None without INTO; ``query`` is None if the name's own relation is cached; ``lazy``: the word LAZY was
-    given."""
+    None without INTO; ``query`` is None if the statement caches the existing relation of this name."""
 
     name: str
     clustered_by: tuple[str, ...] = ()
@@ -165,7 +165,8 @@ class Drop(msgspec.Struct, frozen=True):
 
 class ChangeProperties(msgspec.Struct, frozen=True):
     """``ALTER TABLE | VIEW name SET TBLPROPERTIES (key = value, ...)``, or ``... UNSET TBLPROPERTIES [IF
-    EXISTS] (key, ...)``; ``properties`` has the values to set, ``unset`` the keys to remove."""
+    EXISTS] (key, ...)``. ``properties`` has the values to set, ``unset`` the keys to remove; one of the two
+    is empty."""
 
     kind: RelationKind
     name: str
@@ -175,7 +176,7 @@ class ChangeProperties(msgspec.Struct, frozen=True):
 
 
 class CommentOnTable(msgspec.Struct, frozen=True):
-    """``COMMENT ON TABLE name IS 'comment' | NULL``; the comment of NULL is empty."""
+    """``COMMENT ON TABLE name IS 'comment' | NULL``; NULL becomes an empty comment."""
 
     name: str
     comment: str
@@ -183,7 +184,8 @@ class CommentOnTable(msgspec.Struct, frozen=True):
 
 class CommentOnColumn(msgspec.Struct, frozen=True):
     """``COMMENT ON COLUMN name.column IS 'comment' | NULL``, or ``ALTER TABLE name ALTER COLUMN column
-    COMMENT 'comment'``. ``name`` is the table's; ``operation`` names the statement for messages."""
+    COMMENT 'comment'``. ``name`` is the table's; ``operation`` is the name of the statement in error
+    messages."""
 
     name: str
     column: str
@@ -192,8 +194,8 @@ class CommentOnColumn(msgspec.Struct, frozen=True):
 
 
 class CommentOnSchema(msgspec.Struct, frozen=True):
-    """``COMMENT ON SCHEMA name IS 'comment' | NULL``; DATABASE and NAMESPACE mean the same. The comment of
-    NULL is empty."""
+    """``COMMENT ON SCHEMA name IS 'comment' | NULL``; DATABASE and NAMESPACE mean the same. NULL becomes an
+    empty comment."""
 
     name: str
     comment: str
@@ -227,8 +229,8 @@ class AddColumns(msgspec.Struct, frozen=True):
 
 class ChangeColumns(msgspec.Struct, frozen=True):
     """``ALTER TABLE name DROP COLUMN | COLUMNS [IF EXISTS] columns``, or ``... RENAME COLUMN column TO
-    name``. No table does either, as no table of Spark's own catalog does. ``operation`` names the statement
-    for messages."""
+    name``. Running the statement raises an error, since no table supports either, as in Spark's own catalog.
+    ``operation`` is the name of the statement in error messages."""
 
     name: str
     columns: tuple[str, ...]
@@ -252,7 +254,7 @@ class CreateSchema(msgspec.Struct, frozen=True):
 
 class DropSchema(msgspec.Struct, frozen=True):
     """``DROP SCHEMA [IF EXISTS] name [CASCADE | RESTRICT]``; DATABASE and NAMESPACE mean the same. CASCADE
-    and RESTRICT make no difference: no schema can be dropped."""
+    and RESTRICT are ignored, since no schema can be dropped."""
 
     name: str
     if_exists: bool = False
@@ -265,7 +267,8 @@ class SetCatalog(msgspec.Struct, frozen=True):
 
 
 class ShowPartitions(msgspec.Struct, frozen=True):
-    """``SHOW PARTITIONS name [PARTITION (column = value, ...)]``; ``values`` has the texts of the values."""
+    """``SHOW PARTITIONS name [PARTITION (column = value, ...)]``; ``values`` has the values by column, as
+    texts."""
 
     name: str
     values: Mapping[str, str] = msgspec.field(default_factory=dict)
@@ -307,7 +310,8 @@ class Insert(msgspec.Struct, frozen=True):
 
 
 class OuterParameter(msgspec.Struct, frozen=True):
-    """A parameter outside of the statement's query; ``name`` as of the parameters in a query's tree."""
+    """A parameter outside of the statement's query. ``name`` is its name, or that of a ``?``, as for
+    parameters inside of a query."""
 
     name: str
 
@@ -324,21 +328,22 @@ class InsertDirectory(msgspec.Struct, frozen=True):
 
     @property
     def parameters(self) -> tuple[OuterParameter, ...]:
-        """The parameters before the query."""
+        """The parameters before the query, in the path and the options."""
         return tuple(each for each in (self.path, *self.options.values()) if isinstance(each, OuterParameter))
 
 
 class Delete(msgspec.Struct, frozen=True):
-    """``DELETE FROM name [alias] [WHERE condition]``. ``rows`` is the query whose columns are all columns of
-    the table and the condition."""
+    """``DELETE FROM name [alias] [WHERE condition]``. ``rows`` is a query over all rows of the table, whose
+    columns are the table's columns and then the condition."""
 
     name: str
     rows: Query
 
 
 class Update(msgspec.Struct, frozen=True):
-    """``UPDATE name [alias] SET column = value, ... [WHERE condition]``. ``rows`` is the query whose columns
-    are all columns of the table, a value for each of ``columns``, and the condition."""
+    """``UPDATE name [alias] SET column = value, ... [WHERE condition]``. ``rows`` is a query over all rows of
+    the table, whose columns are the table's columns, then a value for each of ``columns``, then the
+    condition."""
 
     name: str
     columns: tuple[str, ...]
@@ -374,8 +379,8 @@ class ShowColumns(msgspec.Struct, frozen=True):
 
 
 class ShowSchemas(msgspec.Struct, frozen=True):
-    """``SHOW SCHEMAS [IN | FROM catalog] [[LIKE] 'pattern']``; DATABASES and NAMESPACES mean the same. None
-    for a part that isn't there; ``database`` holds the catalog."""
+    """``SHOW SCHEMAS [IN | FROM catalog] [[LIKE] 'pattern']``; DATABASES and NAMESPACES mean the same.
+    ``database`` holds the catalog's name; both fields are None if their part is missing."""
 
     database: str | None = None
     pattern: str | None = None
@@ -416,8 +421,8 @@ class FunctionScope(Enum):
 
 
 class ShowFunctions(msgspec.Struct, frozen=True):
-    """``SHOW [USER | SYSTEM | ALL] FUNCTIONS [IN | FROM database] [[LIKE] name | 'pattern']``. A name counts
-    as a pattern, and the name's qualifier as the database."""
+    """``SHOW [USER | SYSTEM | ALL] FUNCTIONS [IN | FROM database] [[LIKE] name | 'pattern']``. ``pattern`` is
+    the pattern or the name without its qualifier; ``database`` may be the name's qualifier."""
 
     scope: FunctionScope = FunctionScope.ALL
     database: str | None = None
@@ -462,7 +467,7 @@ class DescribeQuery(msgspec.Struct, frozen=True):
 
 class SetOption(msgspec.Struct, frozen=True):
     """``SET key = value``. ``value`` None: the statement shows the setting; ``key`` None: it shows all
-    settings. A query as the value gives an interval, the offset of a time zone."""
+    settings. ``value`` is a query for a time zone given as an interval, the offset from UTC."""
 
     key: str | None = None
     value: str | Query | None = None
@@ -476,7 +481,7 @@ class RefreshTable(msgspec.Struct, frozen=True):
 
 class RefreshPath(msgspec.Struct, frozen=True):
     """``REFRESH path``: forget the cached metadata of the files below the path. ``quoted``: the path was a
-    string, so it is no table's name."""
+    string literal, and so can't be the name of a table."""
 
     path: str
     quoted: bool = False
@@ -502,9 +507,9 @@ JobStatement = Query | CreateTable | Insert | InsertDirectory
 class CreateJob(msgspec.Struct, frozen=True):
     """``CREATE [OR REPLACE] JOB [IF NOT EXISTS] name [OPTIONS (key value, ...)] AS statement``.
 
-    ``statement`` is the statement that the job runs, with positions in the whole text. ``text`` is that
-    statement as written, without semicolons behind it; ``start`` is the offset of ``text`` in the whole text.
-    The values of ``options`` are texts, whatever literals the statement has.
+    ``statement`` is the statement that the job runs, with positions in the complete text. ``text`` is this
+    statement as written, without trailing semicolons; ``start`` is the offset of ``text`` in the complete
+    text. The values of ``options`` are texts, whatever literals the statement has.
     """
 
     name: str

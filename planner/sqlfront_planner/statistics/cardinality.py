@@ -32,7 +32,7 @@ ROW_BYTES = 64
 
 
 class Cardinality:
-    """Estimates for the plans of one query; each plan is estimated once.
+    """An estimator of the rows of plans, one for all plans of a query; each plan is estimated once.
 
     The textbooks' assumptions apply: values are spread evenly, columns and conditions are independent, and of
     two joined columns the column with fewer values has only values of the other.
@@ -55,8 +55,8 @@ class Cardinality:
         return self.rows(plan) * sum(column_bytes(column) for column in plan.row())
 
     def column(self, plan: LogicalPlan, ordinal: int) -> "base.ColumnStatistics | None":
-        """The statistics of the output column ``ordinal``, as the table has them before filters; None if the
-        column is computed, or the table tells nothing."""
+        """Return the statistics of the plan's column ``ordinal``, as they are in the table, before filters;
+        None if the column is computed, or if the table has no statistics of it."""
         while True:
             match plan:
                 case LogicalScan():
@@ -183,8 +183,9 @@ class Cardinality:
         return pairs
 
     def _key_values(self, plan: LogicalJoin) -> float:
-        """The estimated number of different key combinations on the side of the join that has all of them,
-        at least 1."""
+        """Return the divisor by which the number of pairs of rows gives the estimated rows of a join on keys:
+        the estimated number of different key combinations on the side that seems to have all of them, at
+        least 1."""
         if not plan.keys:
             return 1.0
         left = self.key_side(plan.left, tuple(key.left for key in plan.keys))
@@ -192,7 +193,8 @@ class Cardinality:
         return joined_values(left, right)
 
     def key_side(self, plan: LogicalPlan, keys: tuple[Expr, ...]) -> "KeySide":
-        """Estimate the key combinations of ``plan``, one side of a join, as if the side had no filters."""
+        """Estimate the different key combinations of ``plan``, one side of a join, as if there were no
+        filters at the top of the side."""
         rows = max(1.0, self.unfiltered_rows(plan))
         values = 1.0
         for key in keys:
@@ -201,7 +203,8 @@ class Cardinality:
         return KeySide(min(values, rows), values >= rows)
 
     def unfiltered_rows(self, plan: LogicalPlan) -> float:
-        """The estimated rows without the filters and filtering joins at the top of the plan."""
+        """Return the estimated rows as if there were no filters, semi joins or anti joins at the top of the
+        plan."""
         while True:
             match plan:
                 case LogicalFilter() | LogicalProject() | LogicalSort(limit=None) | LogicalWindow():
@@ -214,7 +217,7 @@ class Cardinality:
                     return self.rows(plan)
 
     def _matched_share(self, plan: LogicalJoin) -> float:
-        """The share of left rows that find a match, in a semi or anti join."""
+        """Return the estimated share (0 to 1) of left rows that find a match in a semi or anti join."""
         if not plan.keys:
             return 0.5
         there = self.groups(plan.right, tuple(key.right for key in plan.keys))
@@ -224,8 +227,8 @@ class Cardinality:
 
 
 class KeySide:
-    """The number of key combinations of one side of a join, and whether the combinations seem to be
-    unique."""
+    """Estimates of the keys on one side of a join: ``values``, the number of different key combinations, and
+    ``unique``, whether each row seems to have a combination of its own."""
 
     __slots__ = ("unique", "values")
 
@@ -235,9 +238,10 @@ class KeySide:
 
 
 def joined_values(left: KeySide, right: KeySide) -> float:
-    """The number of key combinations on the side that has all of them; at least 1, even if a column is empty.
+    """Return the estimated number of different key combinations on the side of a join that has all of them;
+    at least 1, even if a side is empty.
 
-    Usually the larger number is right. If both sides look unique, perhaps only because distinct counts were
+    Usually the larger number is taken. If both sides look unique, perhaps only because distinct counts were
     multiplied or are unknown, the side with fewer values counts as the real key.
     """
     if left.unique and right.unique:
@@ -246,8 +250,8 @@ def joined_values(left: KeySide, right: KeySide) -> float:
 
 
 def table_rows(scan: LogicalScan) -> float:
-    """The number of rows of the scanned version of the table, estimated from the version's size if the
-    number is unknown."""
+    """Return the number of rows in the scanned version of the table. If the number is unknown, it is
+    estimated from the size in bytes; without a size, a constant serves."""
     known = scan.snapshot.statistics
     if known.rows is not None:
         return float(known.rows)
@@ -255,8 +259,8 @@ def table_rows(scan: LogicalScan) -> float:
 
 
 def scan_column(scan: LogicalScan, ordinal: int) -> "base.ColumnStatistics | None":
-    """The statistics of the table's column ``ordinal``; None if the table tells nothing. An unknown distinct
-    count is estimated from minimum and maximum."""
+    """Return the statistics of the table's column ``ordinal``; None if the table has none of this column. An
+    unknown number of distinct values is estimated from minimum and maximum."""
     known = scan.snapshot.statistics.columns.get(table_row(scan.table.schema)[ordinal].name)
     if known is None or known.distinct is not None:
         return known
@@ -267,7 +271,7 @@ def scan_column(scan: LogicalScan, ordinal: int) -> "base.ColumnStatistics | Non
 
 
 def column_bytes(column: Column) -> int:
-    """A column's bytes per row, with a guess for types without a fixed width."""
+    """Return a column's bytes per row; 20 for types without a fixed width."""
     try:
         return max(1, int(column.type.bit_width) // 8)
     except ValueError:

@@ -5,7 +5,8 @@ from decimal import Decimal
 
 
 def number_of(value: object) -> float | None:
-    """The value's position on its type's number line; None for a value without a position, such as a text.
+    """Return the value as a number that has the order and distances of the type's values; None for a type
+    without such numbers, such as a text.
 
     >>> number_of(date(1970, 1, 2)), number_of("a")
     (719164.0, None)

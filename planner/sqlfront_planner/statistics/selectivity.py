@@ -23,8 +23,8 @@ Lookup = Callable[[int], ColumnStatistics | None]
 
 
 def selectivity(condition: Expr, column: Lookup) -> float:
-    """The estimated share (0 to 1) of rows for which ``condition`` is true. ``column`` gives the statistics
-    of the columns of these rows."""
+    """Estimate the share (0 to 1) of rows for which ``condition`` is true. ``column(ordinal)`` returns the
+    statistics of a column of these rows, or None."""
     ranges: dict[int, _Range] = {}
     share = 1.0
     for part in conjuncts(condition):
@@ -40,7 +40,8 @@ def selectivity(condition: Expr, column: Lookup) -> float:
 
 
 class _Range(msgspec.Struct):
-    """The bounds that a conjunction puts on a column; bounds of unknown value are only counted."""
+    """The bounds that a conjunction puts on a column, as numbers. ``unknown``: how many further bounds there
+    are whose values aren't known."""
 
     low: float | None = None
     high: float | None = None
@@ -70,8 +71,9 @@ class _Range(msgspec.Struct):
 
 
 def _bound(part: Expr) -> tuple[int, str, float | None] | None:
-    """The column, comparison and number of an order comparison of a column with a constant; a number of None
-    is unknown. None for all further conditions."""
+    """Split a comparison of a column with a constant by ``<``, ``<=``, ``>`` or ``>=``: return the column's
+    ordinal, the comparison's function, and the constant as a number (None = unknown). Return None for any
+    other condition."""
     if not (isinstance(part, Call) and part.function in ("less", "less_equal", "greater", "greater_equal")):
         return None
     function = part.function
@@ -88,7 +90,8 @@ def _is_constant(expression: Expr) -> bool:
 
 
 def _known(expression: Expr) -> float | None:
-    """The number of a constant; for a parameter the number that the plan was made with; None = unknown."""
+    """Return a constant as a number; for a parameter the number that it had when the plan was made; None =
+    unknown."""
     match expression:
         case Literal(value=value):
             return number_of(value)
@@ -133,8 +136,8 @@ def _any(shares: Iterable[float]) -> float:
 
 
 def _equality(expression: Expr, column: Lookup) -> float:
-    """The share of rows that have one given value of the expression; 1 for constants, since the other side
-    has the statistics."""
+    """Return the estimated share of rows in which the expression equals one given value. For a constant the
+    share is 1, so that the other side of the comparison decides."""
     if isinstance(expression, Cast):
         return _equality(expression.operand, column)
     if not isinstance(expression, Column):

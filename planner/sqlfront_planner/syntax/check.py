@@ -26,7 +26,7 @@ _HIVE_WORDS: Final = frozenset(
 
 
 def check_syntax(sql: str) -> None:
-    """Refuse a text that is not one statement by Spark's grammar (with sqlfront's additions).
+    """Raise an error if the text isn't exactly one statement by Spark's grammar (with sqlfront's additions).
 
     Raises ProgrammingError: PARSE_EMPTY_STATEMENT, UNCLOSED_BRACKETED_COMMENT, INVALID_IDENTIFIER,
     SYNTAX_DISCONTINUED, INVALID_STATEMENT_OR_CLAUSE, PARSE_SYNTAX_ERROR at the first token that doesn't fit;
@@ -54,17 +54,18 @@ def check_syntax(sql: str) -> None:
 
 
 def _has_too_many_commas(sql: str) -> bool:
-    """Whether the number of commas shows that the text has more than
-    :data:`~sqlfront_planner.syntax.lexer.MOST_TOKENS`, since each comma follows another token: making a
-    million tokens takes seconds. False for texts with comments, escapes or quoted names."""
+    """Return whether the text has so many commas that it must have more than
+    :data:`~sqlfront_planner.syntax.lexer.MOST_TOKENS` tokens, since each comma follows another token. The
+    check spares the lexer a text of a million tokens, which takes seconds. False for texts with comments,
+    escapes or quoted names, in which commas may be no tokens."""
     if 2 * sql.count(",") <= MOST_TOKENS or any(mark in sql for mark in _MARKS):
         return False
     return 2 * re.sub("'[^']*'", "", sql).count(",") > MOST_TOKENS
 
 
 def _refuse_deep(tokens: Tokens) -> None:
-    """Raise FAILED_TO_PARSE_TOO_COMPLEX for more than 400 levels of CASE within CASE, whose readings
-    multiply."""
+    """Raise FAILED_TO_PARSE_TOO_COMPLEX for more than 400 levels of CASE within CASE: the possible readings
+    multiply with each level."""
     level = 0
     for kind in tokens.kinds:
         level += (kind == "CASE") - (kind == "END" and level > 0)
@@ -73,14 +74,14 @@ def _refuse_deep(tokens: Tokens) -> None:
 
 
 def _is_hives(tokens: Tokens) -> bool:
-    """Whether the text is a Hive statement that Spark's parser recognizes only to refuse it."""
+    """Return whether the text is a statement of Hive that Spark's grammar lists as unsupported."""
     is_hives = first_wrong_token(tokens, "hive_statement") is None
     return is_hives and first_wrong_token(tokens, "built_text") is not None
 
 
 def _wrong_at(tokens: Tokens, place: int, sql: str) -> DatabaseError:
-    """The error for the token at position ``place``, the first that doesn't fit; at the end of the text if
-    ``place`` is the number of tokens."""
+    """Make the error for the token at position ``place``, the first that the grammar rejects; if ``place`` is
+    the number of tokens, the text ends too early."""
     if place == len(tokens.kinds):
         end = len(sql.rstrip())
         return _error("PARSE_SYNTAX_ERROR", "Syntax error at or near end of input.", (end, end + 1), sql)
@@ -97,14 +98,14 @@ def _wrong_at(tokens: Tokens, place: int, sql: str) -> DatabaseError:
 
 
 def unclosed_comment(start: int, sql: str) -> DatabaseError:
-    """Spark's error UNCLOSED_BRACKETED_COMMENT for a comment that begins at the offset ``start`` of the
+    """Make Spark's error UNCLOSED_BRACKETED_COMMENT for a comment that begins at the offset ``start`` of the
     text."""
     message = "Found an unclosed bracketed comment. Please, append */ at the end of the comment."
     return _error("UNCLOSED_BRACKETED_COMMENT", message, (start, start + 1), sql)
 
 
 def wrong_at(place: tuple[int, int], sql: str) -> DatabaseError:
-    """Spark's error PARSE_SYNTAX_ERROR for the range ``place`` (start, end) of the text."""
+    """Make Spark's error PARSE_SYNTAX_ERROR for the range ``place`` (start, end) of the text."""
     return _error("PARSE_SYNTAX_ERROR", f"Syntax error at or near '{sql[slice(*place)]}'.", place, sql)
 
 
@@ -115,8 +116,8 @@ def _is_bang(tokens: Tokens, place: int) -> bool:
 
 
 def _dashed_name(tokens: Tokens, place: int, sql: str) -> tuple[int, int] | None:
-    """The range (start, end) in the text of an unquoted name like ``a-b`` whose dash is the token at position
-    ``place``, if the text would be valid with the whole as one name; else None."""
+    """Return the range (start, end) in the text of an unquoted name like ``a-b`` whose dash is the token at
+    position ``place``; None if the text would still be invalid with this name in backticks."""
     kinds, starts, ends = list(tokens.kinds), list(tokens.starts), list(tokens.ends)
     found: tuple[int, int] | None = None
     wrong: int | None = place

@@ -2,8 +2,8 @@
 
 
 def comment_end(sql: str, start: int) -> int | None:
-    """The offset behind the bracketed comment that begins at the offset ``start``; None if the comment isn't
-    closed. A hint (``/*+``) in the comment is plain text, and opens no inner comment.
+    """Return the offset after the bracketed comment that begins at the offset ``start``; None if the comment
+    isn't closed. A hint (``/*+``) in the comment is plain text, and opens no inner comment.
 
     >>> comment_end("/*/**/*/ 1", 0), comment_end("/* /*+ a */ 1", 0), comment_end("/* /* */", 0)
     (8, 11, None)

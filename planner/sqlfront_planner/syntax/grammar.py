@@ -2,7 +2,7 @@
 
 A rule is a small automaton. Its edges take a token, or call another rule and continue at that rule's end. The
 transitions of a state are computed once per kind of token: :meth:`Grammar.moves` returns the calls to enter
-and the state behind the token.
+and the state after the token.
 """
 
 import re
@@ -52,8 +52,8 @@ _SYMBOL: Final = re.compile(r"'[^']+'|<[a-z ]+>|\w+|[(){}|*+?]")
 
 class State:
     """A state of a rule's automaton. ``skips`` are the states that are reached from this state without a
-    token; ``edges`` are pairs of a label (a set of token kinds, or the name of a rule) and the state behind
-    it."""
+    token; ``edges`` are pairs of a label (a set of token kinds as numbers, or the name of a rule) and the
+    state after it."""
 
     __slots__ = ("edges", "is_last", "known_end", "moves", "skips")
 
@@ -72,14 +72,14 @@ class State:
         self.skips += (target,)
 
     def reached(self) -> list["State"]:
-        """The state, and all states that it skips to."""
+        """Return this state, and all states that are reached from it without a token."""
         reached = [self]
         for state in reached:
             reached += [other for other in state.skips if other not in reached]
         return reached
 
     def is_end(self) -> bool:
-        """Whether the rule may end in this state, perhaps after skips."""
+        """Return whether the rule may end in this state, or in a state that is reached without a token."""
         known = self.known_end
         if known is None:
             known = self.known_end = any(state.is_last for state in self.reached())
@@ -92,8 +92,8 @@ Move = tuple[tuple[State, ...], State]
 
 
 class _Unread:
-    """The alternatives of a rule that no text has needed yet, by the kind of each alternative's first
-    token."""
+    """The alternatives of a rule whose states aren't built yet, since no text has needed them: their texts,
+    by the kind of each alternative's first token."""
 
     __slots__ = ("end", "texts")
 
@@ -134,8 +134,8 @@ class Grammar:
         return tuple(self._rules)
 
     def start(self, rule: str) -> State:
-        """The first state of a rule; its alternatives that begin with a token stay unread until a text needs
-        them."""
+        """Return the first state of a rule. The rule's alternatives that begin with a token are built later,
+        when a text needs them."""
         known = self._starts.get(rule)
         if known is None:
             known = self._starts[rule] = State()
@@ -154,8 +154,10 @@ class Grammar:
         _RuleParser(self, _SYMBOL.findall(text)).alternatives(start).skip_to(end)
 
     def moves(self, state: State, kind: int) -> tuple[Move, ...]:
-        """The transitions of a state by a token of the kind ``kind``; for ``~kind``: by the keyword itself,
-        not as a name. Empty if the token doesn't fit."""
+        """Return the transitions from a state by a token of the kind ``kind``, empty if the token doesn't
+        fit. A transition is a pair: the states to which the entered rules return, outermost first, and the
+        state after the token. A keyword's kind also fits where a name is allowed; ``~kind`` fits only where
+        the grammar has the keyword itself."""
         if state.moves is None:
             state.moves = {}
         known = state.moves.get(kind)
@@ -180,8 +182,8 @@ class Grammar:
                     yield (), target
 
     def first_kinds(self, state: State) -> frozenset[int]:
-        """The kinds of tokens that may follow in a state, keywords and signs each by itself; NAME stands for
-        every word that may be a name."""
+        """Return the kinds, as numbers, of the tokens that may follow in a state. A keyword or sign that the
+        grammar has there is in the set; NAME stands for all words where a name is allowed."""
         known = self._firsts.get(state)
         if known is None:
             known = self._firsts[state] = frozenset(self._found_firsts(state))
@@ -201,8 +203,8 @@ class Grammar:
                     yield NAME
 
     def label(self, symbol: str) -> frozenset[int] | str:
-        """The label of an edge for a symbol: the symbol itself if it names a rule, else the set of token
-        kinds that it stands for."""
+        """Return the label of an edge for a symbol of the grammar's text: the symbol if it is the name of a
+        rule, else the set of the token kinds that the symbol stands for."""
         if symbol in self._rules:
             return symbol
         known = self._sets.get(symbol)
@@ -212,8 +214,8 @@ class Grammar:
 
 
 def _rules_of(text: str) -> dict[str, str]:
-    """The text of each rule by its name. A name begins a line; the lines that continue a rule are
-    indented."""
+    """Split the grammar's text into rules; return the text of each rule by its name. A name begins a line;
+    the lines that continue a rule are indented."""
     rules: dict[str, str] = {}
     name = ""
     for line in text.splitlines():
@@ -227,7 +229,8 @@ def _rules_of(text: str) -> dict[str, str]:
 
 
 def _alternatives_of(rule: str) -> list[str]:
-    """The texts of a rule's alternatives, which bars outside of parentheses and braces separate."""
+    """Split the text of a rule at the bars outside of parentheses and braces; return the texts of the
+    alternatives."""
     found: list[str] = []
     for text in rule.split(_BAR):
         if " | " not in text:
@@ -253,8 +256,8 @@ class _RuleParser:
         self._position = 0
 
     def alternatives(self, start: State) -> State:
-        """Build the alternatives between bars from the state ``start`` on; return the state behind all of
-        them."""
+        """Build alternatives, separated by bars, that all begin in the state ``start``; return the state in
+        which they all end."""
         end = self._sequence(start)
         if self._symbols[self._position] == "|":
             first, end = end, State()
@@ -270,8 +273,8 @@ class _RuleParser:
         return state
 
     def _repeated(self, state: State) -> State:
-        """Build an item with its repetition mark, if any, behind ``state``; return the state behind the
-        item."""
+        """Build an item, repeated as its mark ``?``, ``*`` or ``+`` says, from ``state`` on; return the state
+        after the item."""
         mark = self._mark()
         if not mark:
             return self._item(state)
@@ -287,7 +290,7 @@ class _RuleParser:
         return end
 
     def _mark(self) -> str:
-        """The repetition mark of the next item, "" if the item has none."""
+        """Return the repetition mark (``?``, ``*`` or ``+``) of the next item, "" if the item has none."""
         depth, place = 0, self._position
         while True:
             symbol = self._symbols[place]
@@ -299,8 +302,8 @@ class _RuleParser:
         return mark if mark in ("?", "*", "+") else ""
 
     def _item(self, state: State) -> State:
-        """Build one symbol, a choice in parentheses, or a list with commas in braces behind ``state``; return
-        the state behind the item."""
+        """Build one item from ``state`` on: a symbol, a choice in parentheses, or in braces an item that
+        repeats with commas between. Return the state after the item."""
         symbol = self._symbols[self._position]
         self._position += 1
         if symbol == "(":
@@ -316,7 +319,7 @@ class _RuleParser:
         return end
 
     def _taken(self, state: State, symbol: str) -> State:
-        """Add an edge for a symbol to ``state``; return the state behind the edge."""
+        """Add an edge for a symbol to ``state``; return the state to which the edge leads."""
         target = State()
         state.edges += ((self._grammar.label(symbol), target),)
         return target
@@ -324,5 +327,5 @@ class _RuleParser:
 
 @cache
 def spark_grammar() -> Grammar:
-    """The grammar of Spark, read from ``spark.grammar`` once."""
+    """Return the grammar of Spark, read from ``spark.grammar`` at the first call."""
     return Grammar(Path(__file__).with_name("spark.grammar").read_text(encoding="utf-8"))

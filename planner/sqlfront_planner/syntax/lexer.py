@@ -1,4 +1,5 @@
-"""A lexer with the tokens of Spark's lexer: of all kinds that match, the longest."""
+"""A lexer that splits a text into the same tokens as Spark's lexer: where several kinds of tokens match, the
+longest match is the token."""
 
 import re
 from typing import Final
@@ -61,8 +62,8 @@ _NESTING: Final = frozenset({"ARRAY", "MAP", "STRUCT"})
 
 
 class Tokens(msgspec.Struct, frozen=True):
-    """The tokens of a text: the name of each token's kind (a word in capitals, a sign, a class as
-    ``<string>``), and the offsets of each token's begin and end in the text."""
+    """The tokens of a text, as three lists of equal length: the name of each token's kind (a word in
+    capitals, a sign, or a class such as ``<string>``), and the offsets of its start and end in the text."""
 
     kinds: list[str]
     starts: list[int]
@@ -70,9 +71,9 @@ class Tokens(msgspec.Struct, frozen=True):
 
 
 def tokens_of(sql: str, start: int = 0) -> Tokens:
-    """The tokens from offset ``start``. An invalid token, such as an unclosed quote, is ``<unknown>``; an
-    unclosed comment is ``<unknown>`` up to the end. Raises FAILED_TO_PARSE_TOO_COMPLEX for more than
-    :data:`MOST_TOKENS`.
+    """Split the text from offset ``start`` into tokens. An invalid token, such as an unclosed quote, is
+    ``<unknown>``; an unclosed comment is ``<unknown>`` up to the end. Raises FAILED_TO_PARSE_TOO_COMPLEX for
+    more than :data:`MOST_TOKENS` tokens.
 
     >>> tokens_of("SELECT a >> 1.5, 'x'").kinds
     ['SELECT', 'A', '>>', '<decimal>', ',', '<string>']
@@ -124,8 +125,8 @@ def tokens_of(sql: str, start: int = 0) -> Tokens:
 
 
 def usual_tokens(sql: str) -> list[str]:
-    """The tokens of a text, in capitals, if all are of the usual kinds: faster than :func:`tokens_of`. The
-    list contains an empty token if the text has any other token.
+    """Return the tokens of a text, in capitals, faster than :func:`tokens_of`. The list is right only if all
+    tokens are of the commonest kinds; if there is any other token, the list contains an empty text.
 
     >>> usual_tokens("select a <= 1"), usual_tokens("1.5")
     (['SELECT', 'A', '<=', '1'], ['', '', '5'])
@@ -134,8 +135,8 @@ def usual_tokens(sql: str) -> list[str]:
 
 
 def without_comments(sql: str) -> str:
-    """The text with blanks in the place of comments and odd spaces, which other parsers read differently;
-    positions stay valid. Line breaks and hints stay.
+    """Return the text with comments and unusual white space replaced by blanks, since other parsers read them
+    differently. Line breaks and hints stay, and so do all offsets.
 
     >>> without_comments("SELECT 1 /* /* a */ */ + 2 -- b")
     'SELECT 1               + 2     '
@@ -153,9 +154,9 @@ def without_comments(sql: str) -> str:
 
 
 def _kind_of_word(text: str) -> str:
-    """The kind of a token of letters, digits and underscores: the word in capitals, or a class for a number,
-    for a name that begins with a digit, and ``<unknown>``. The grammar decides whether the word is a
-    keyword."""
+    """Return the kind of a token that consists of letters, digits and underscores: the word in capitals;
+    ``<word>`` for a name that begins with a digit; a class such as ``<integer>`` for a number; ``<unknown>``
+    if it has characters that Spark doesn't allow. The grammar decides whether the word is a keyword."""
     if text[0].isdigit():
         number = re.fullmatch(_INTEGER, text)
         return "<word>" if number is None else f"<{number.lastgroup or 'integer'}>"

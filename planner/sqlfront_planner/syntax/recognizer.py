@@ -1,4 +1,5 @@
-"""A recognizer that follows a text's tokens through the grammar: all readings at once, token by token.
+"""A recognizer that follows a text's tokens through the grammar, token by token, with all possible readings
+at once.
 
 A reading is a state and its stack of calls. Calls of one rule from one position share one entry of the stack,
 so the readings stay few even for ambiguous texts. The stack is a chain of entries, not of Python's calls, so
@@ -19,8 +20,8 @@ from sqlfront_planner.syntax.lexer import SAME, Tokens
 
 
 class _Call:
-    """An entry of the stack of calls: the state to return to, and the entries below, one per caller of the
-    same rule from the same position."""
+    """An entry of a reading's stack of calls. ``state`` is the state to which the called rule returns;
+    ``below`` are the entries below, one for each caller of the same rule from the same position."""
 
     __slots__ = ("below", "state")
 
@@ -54,7 +55,9 @@ Reading = tuple[State, _Call]
 
 
 class _Beginning:
-    """The readings of a beginning of texts, and the longer beginnings by the kind of the next token."""
+    """The first tokens of a text, by their kinds. ``readings`` are the states of the grammar that these
+    tokens can lead to, each with its stack of calls. ``following`` has the beginnings that are one token
+    longer, by the kind of this token."""
 
     __slots__ = ("_may_end", "following", "readings")
 
@@ -64,7 +67,7 @@ class _Beginning:
         self._may_end: bool | None = None
 
     def may_end(self) -> bool:
-        """Whether the beginning is a whole text."""
+        """Return whether a text may end after these tokens."""
         known = self._may_end
         if known is None:
             with _following:
@@ -73,8 +76,8 @@ class _Beginning:
 
 
 class _Beginnings:
-    """The cached beginnings of a rule: texts that begin alike, except for names and literals, are followed
-    once. Safe to use from several threads."""
+    """A cache of beginnings of texts, for one rule of the grammar: texts that begin alike, except for names
+    and literals, are followed through the grammar once. Safe to use from several threads."""
 
     def __init__(self, grammar: Grammar, rule: str) -> None:
         self._grammar = grammar
@@ -83,8 +86,8 @@ class _Beginnings:
         self.first = _Beginning(self._start)
 
     def longer(self, beginning: _Beginning, kind: int) -> _Beginning:
-        """Add the beginning with one more token, of the kind ``kind``, to the cache and return it; if the
-        cache is full, drop all others."""
+        """Make the beginning with one more token, of the kind ``kind``; add it to the cache and return it. If
+        the cache is full, all other beginnings are dropped."""
         with _following, uncollected():  # the grammar's states are never freed
             made = _Beginning(_after(self._grammar, beginning.readings, kind))
         self._count += 1
@@ -100,8 +103,8 @@ def _beginnings(grammar: Grammar, rule: str) -> _Beginnings:
 
 
 def is_right(tokens: list[str]) -> bool:
-    """Whether the tokens, as :func:`~.lexer.usual_tokens` returns them, form a valid text. False if an
-    unusual token is among them, even if the text is valid.
+    """Return whether the tokens, a result of :func:`~.lexer.usual_tokens`, form a valid text. False also if
+    one of the tokens is empty, although the text may be valid.
 
     >>> is_right(["SELECT", "A"]), is_right(["SELECT", "SELECT", "A", "A"]), is_right(["SELECT", ""])
     (True, False, False)
@@ -118,8 +121,8 @@ def is_right(tokens: list[str]) -> bool:
 
 @cache
 def _usual() -> tuple[dict[str, int], _Beginnings]:
-    """The number of each kind of token by its text, or by its first character for names and literals; and the
-    cached beginnings of the rule "text"."""
+    """Return the tables for :func:`is_right`: the number of each kind of token, by the token's text, or by
+    the first character for names and literals; and the cached beginnings of the rule "text"."""
     grammar = spark_grammar()
     kinds = grammar.kinds
     known = {
@@ -133,8 +136,8 @@ def _usual() -> tuple[dict[str, int], _Beginnings]:
 
 
 def first_wrong_token(tokens: Tokens, rule: str = "text") -> int | None:
-    """The position of the first token that Spark's parser can't accept, or the number of tokens if the text
-    ends too early; None if the text is valid by the grammar's rule ``rule``."""
+    """Return the position of the first token that Spark's parser can't accept, or the number of tokens if the
+    text ends too early; None if the tokens are valid by the grammar's rule ``rule``."""
     grammar = spark_grammar()
     kinds, word = grammar.kinds, grammar.kinds["<word>"]
     numbers = [kinds.get(name, word) for name in tokens.kinds]
@@ -156,8 +159,9 @@ def _first_wrong(grammar: Grammar, kinds: list[int], rule: str) -> int | None:
 
 
 def _first_wrong_later(grammar: Grammar, readings: list[Reading], kinds: list[int]) -> int | None:
-    """The position of the first wrong token, as :func:`_first_wrong`, from the token at position ``_LONG``
-    on; ``readings`` are those after the tokens before."""
+    """Continue :func:`_first_wrong`, without the cache, from the token at position ``_LONG`` on. ``readings``
+    are the states that the tokens before can lead to, each with its stack of calls. Return the position of
+    the first wrong token, the number of tokens if the text ends too early, None if the text is valid."""
     with _following, uncollected():
         for position, kind in enumerate(kinds[_LONG:], _LONG):
             readings = _after(grammar, readings, kind)
@@ -182,15 +186,16 @@ def shortened(grammar: Grammar, kinds: list[int]) -> list[int]:
 
 @cache
 def _repetition(grammar: Grammar) -> re.Pattern[str]:
-    """The pattern of an item, with the separator before it, that stands five times or more in a row."""
+    """Return the pattern of an item, with the separator before it, that occurs five times or more in
+    succession."""
     separators = "".join(re.escape(chr(grammar.kinds[kind])) for kind in _SEPARATORS)
     simple = "".join(re.escape(chr(grammar.kinds[kind])) for kind in (*_SEPARATORS, *_SIMPLE))
     return re.compile(f"([{separators}][{simple}]{{1,32}}?)\\1{{4,}}")
 
 
 def following(kinds: Sequence[str], rule: str = "text") -> tuple[frozenset[str], bool] | None:
-    """The keywords and signs that may follow the tokens of these kinds, and whether a name may follow; None
-    if the tokens are no beginning of a valid text.
+    """Return the keywords and signs that may follow the tokens of these kinds, and whether a name may follow;
+    None if no valid text begins with these tokens.
 
     >>> words, name = following(["SELECT", "A", "FROM", "T", "LEFT"])
     >>> sorted(words), name
@@ -210,8 +215,8 @@ def following(kinds: Sequence[str], rule: str = "text") -> tuple[frozenset[str],
 
 
 def keywords_as_names(tokens: Tokens) -> list[int]:
-    """The positions of the keywords in a valid text that are names, not keywords, in each reading of the
-    text."""
+    """Return the positions of the words in a valid text that are keywords of the grammar, but that can only
+    be names in this text."""
     grammar = spark_grammar()
     kinds = [grammar.kinds.get(name, grammar.kinds["<word>"]) for name in tokens.kinds]
     readings = _at_start(grammar, "text")
@@ -240,7 +245,8 @@ def _at_start(grammar: Grammar, rule: str) -> list[Reading]:
 
 
 def _after(grammar: Grammar, readings: list[Reading], kind: int) -> list[Reading]:
-    """The readings after one more token of the kind ``kind``; none if the token doesn't fit."""
+    """Return the readings (states with their stacks of calls) after one more token of the kind ``kind``; an
+    empty list if the token doesn't fit any reading."""
     entered: dict[State, _Call] = {}
     behind: dict[Reading, None] = {}
     for state, call in _with_callers(readings):
@@ -271,5 +277,5 @@ def _with_callers(readings: list[Reading]) -> Iterator[Reading]:
 
 
 def _is_whole(readings: list[Reading]) -> bool:
-    """Whether a text with these readings may end here."""
+    """Return whether a text may end in one of these readings (states with their stacks of calls)."""
     return any(state.is_end() and not call.below for state, call in _with_callers(readings))

@@ -1,5 +1,5 @@
-"""The projection that INSERT puts before the table: the rows cast to the table's columns by Spark's store
-assignment.
+"""The projection that INSERT puts before the table: it casts the rows to the table's column types by Spark's
+rules of store assignment.
 
 Source: Spark's ``spark.sql.storeAssignmentPolicy=ANSI`` (the default).
 """
@@ -14,8 +14,9 @@ from sqlfront_values.types import VOID, is_numeric, is_string, sql_name
 
 
 def assign(plan: LogicalPlan, table: str, schema: pa.Schema, columns: tuple[str, ...] = ()) -> LogicalPlan:
-    """Project the plan's rows to rows of the table ``table``, whose columns are ``schema``: by position,
-    onto the named ``columns`` if there are any. Columns that are not named get null.
+    """Project the plan's rows to rows of the table ``table``, whose columns are ``schema``. The plan's
+    columns go by position to the columns that ``columns`` names, in that order, or to all columns if it is
+    empty. Columns that are not named get null.
 
     Raises ProgrammingError: INSERT_COLUMN_ARITY_MISMATCH, UNRESOLVED_COLUMN, COLUMN_ALREADY_EXISTS, or
     INCOMPATIBLE_DATA_FOR_TABLE.CANNOT_SAFELY_CAST for types that store assignment doesn't convert.
@@ -47,8 +48,9 @@ def store_assigned(value: Expr, field: pa.Field, table: str) -> Expr:
 
 
 def is_storable(source: pa.DataType, target: pa.DataType) -> bool:
-    """Whether store assignment converts ``source`` to ``target``: numbers to numbers, dates and timestamps to
-    each other, anything atomic to string, null to anything; nested types element by element.
+    """Return whether store assignment converts values of type ``source`` to ``target``: numbers to numbers,
+    dates and timestamps to each other, anything atomic to string, null to anything; nested types element by
+    element.
 
     >>> is_storable(pa.float64(), pa.int32()), is_storable(pa.string(), pa.int32())
     (True, False)

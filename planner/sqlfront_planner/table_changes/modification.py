@@ -1,5 +1,5 @@
-"""Plans of DELETE and UPDATE: either the affected rows with their numbers, or all rows of the table
-afterwards.
+"""Plans of DELETE and UPDATE: for a table whose rows are numbered, the affected rows with their numbers; for
+any other table, all rows as they are after the statement.
 
 Source: Spark's row-level operations. A statement affects the rows for which the condition is true, and no
 rows for which the condition is null. New values are computed from the old row, for affected rows only, and
@@ -20,18 +20,18 @@ from sqlfront_values.types import BOOLEAN, VOID, sql_name
 
 
 def deleted(bound: LogicalPlan, numbered: Table, keys: tuple[int, ...]) -> LogicalPlan:
-    """Plan the rows that DELETE removes: the columns ``keys``, then the row number. ``bound`` yields the
-    table's columns and the condition. ``numbered`` is the table with further columns at the end; the last
-    column is the row number."""
+    """Plan the rows that DELETE removes; the result's columns are ``keys`` (ordinals of the table) and the
+    row number. ``bound`` is the bound query of the statement: the table's columns and the condition.
+    ``numbered`` is the table with additional columns at the end, of which the last is the row number."""
     rows = _meant(bound, numbered)
     row = rows.row()
     return _select(rows, (*(row[key] for key in keys), row[-1]))
 
 
 def changed(bound: LogicalPlan, numbered: Table, columns: tuple[str, ...], name: str) -> LogicalPlan:
-    """Plan the rows that UPDATE changes, with their new values and the further columns of ``numbered``.
-    ``bound`` yields the table's columns, a value for each of ``columns``, and the condition; ``name`` is the
-    table's name."""
+    """Plan the rows that UPDATE changes, with their new values, and with the additional columns of
+    ``numbered``, the last of which is the row number. ``bound`` is the bound query of the statement: the
+    table's columns, a value for each of ``columns``, and the condition. ``name`` is the table's name."""
     rows = _meant(bound, numbered)
     items: list[Expr] = list(rows.row())
     for place, stored in _assignments(bound, columns, name, _scan(bound).table.schema).items():
@@ -40,7 +40,8 @@ def changed(bound: LogicalPlan, numbered: Table, columns: tuple[str, ...], name:
 
 
 def remaining(bound: LogicalPlan, schema: pa.Schema) -> LogicalPlan:
-    """Plan the rows that DELETE leaves. ``bound`` yields the table's columns and the condition."""
+    """Plan the rows that DELETE keeps. ``bound`` is the bound query of the statement: the table's columns and
+    the condition; ``schema`` is the table's."""
     rows = _with_condition(bound, schema)
     meant = Call(BOOLEAN, "coalesce", (rows.row()[-1], Literal(BOOLEAN, False)))
     kept = LogicalFilter(rows, Call(BOOLEAN, "not", (meant,)))
@@ -48,8 +49,9 @@ def remaining(bound: LogicalPlan, schema: pa.Schema) -> LogicalPlan:
 
 
 def matched(bound: LogicalPlan, schema: pa.Schema) -> LogicalPlan | None:
-    """Plan the rows for which UPDATE's condition is true, with the condition as the only column, for
-    counting. Return None if the condition is nondeterministic."""
+    """Plan the rows for which UPDATE's condition is true, so that they can be counted; the only column is the
+    condition. Return None if the condition is nondeterministic. ``bound`` and ``schema``: as of
+    :func:`updated`."""
     rows = _with_condition(bound, schema)
     if not is_deterministic(rows.expressions[-1]):
         return None
@@ -58,8 +60,9 @@ def matched(bound: LogicalPlan, schema: pa.Schema) -> LogicalPlan | None:
 
 
 def updated(bound: LogicalPlan, columns: tuple[str, ...], table: str, schema: pa.Schema) -> LogicalPlan:
-    """Plan all rows of the table as they are after UPDATE. ``bound`` yields the table's columns, a value for
-    each of ``columns``, and the condition."""
+    """Plan all rows of the table as they are after UPDATE. ``bound`` is the bound query of the statement: the
+    table's columns, a value for each of ``columns``, and the condition. ``table`` is the table's name,
+    ``schema`` its columns."""
     rows = _with_condition(bound, schema)
     *old, meant = rows.row()
     items: list[Expr] = list(old)
@@ -69,15 +72,16 @@ def updated(bound: LogicalPlan, columns: tuple[str, ...], table: str, schema: pa
 
 
 def check_table(bound: LogicalPlan, table: Table, name: str) -> None:
-    """Raise OperationalError with SQLSTATE 40001 unless ``bound`` reads ``table``, the table that ``name``
-    named before."""
+    """Raise OperationalError with SQLSTATE 40001 unless ``bound`` reads ``table``: otherwise the name
+    ``name`` stands for another table than before the statement was bound."""
     if _scan(bound).table is not table:
         raise OperationalError(f"`{name}` was replaced; run the statement again", sqlstate="40001")
 
 
 def places(columns: tuple[str, ...], schema: pa.Schema, table: str) -> tuple[int, ...]:
-    """The ordinals of the columns that UPDATE sets. Raises an error for a column that doesn't exist or is set
-    twice."""
+    """Return the ordinals of the columns that UPDATE sets, in the order of ``columns``. Raises
+    UNRESOLVED_COLUMN for a column that doesn't exist,
+    DATATYPE_MISMATCH.INVALID_ROW_LEVEL_OPERATION_ASSIGNMENTS for a column that is set twice."""
     found: list[int] = []
     for column in columns:
         place = named_column(schema, column)
@@ -93,7 +97,8 @@ def places(columns: tuple[str, ...], schema: pa.Schema, table: str) -> tuple[int
 def _assignments(
     bound: LogicalPlan, columns: tuple[str, ...], table: str, schema: pa.Schema
 ) -> dict[int, Expr]:
-    """The expressions stored in the columns that UPDATE sets, by the columns' ordinals."""
+    """Return the new values for the columns that UPDATE sets, cast to the columns' types, by the columns'
+    ordinals."""
     assert isinstance(bound, LogicalProject)
     values = bound.expressions[len(schema) : -1]
     return {
@@ -103,7 +108,7 @@ def _assignments(
 
 
 def _meant(bound: LogicalPlan, numbered: Table) -> LogicalFilter:
-    """Plan the rows of ``numbered`` for which the condition is true, with the row numbers."""
+    """Plan the rows of ``numbered``, with all its columns, for which the statement's condition is true."""
     scan = _scan(bound)
     rows = _with_condition(bound, scan.table.schema)
     columns = tuple(range(len(numbered.schema)))
@@ -112,8 +117,8 @@ def _meant(bound: LogicalPlan, numbered: Table) -> LogicalFilter:
 
 
 def _scan(bound: LogicalPlan) -> LogicalScan:
-    """The scan of the table below ``bound``. Raises UNSUPPORTED_EXPR_FOR_OPERATOR if the plan has more than
-    a projection over the scan."""
+    """Return the scan of the statement's table. Raises UNSUPPORTED_EXPR_FOR_OPERATOR if ``bound`` is anything
+    but a projection over a scan, as it is with an aggregate function or a window function."""
     if not isinstance(bound, LogicalProject) or not isinstance(bound.input, LogicalScan):
         raise spark_error(
             "UNSUPPORTED_EXPR_FOR_OPERATOR",

@@ -24,8 +24,8 @@ def named_column(schema: pa.Schema, name: str) -> int:
 
 
 def named_columns(schema: pa.Schema, names: Iterable[str]) -> tuple[int, ...]:
-    """The ordinals of the columns with these names, in the names' order. Raises UNRESOLVED_COLUMN as
-    :func:`named_column`, COLUMN_ALREADY_EXISTS if a column is named twice."""
+    """Return the ordinals of the columns with these names, case-insensitive, in the names' order. Raises
+    UNRESOLVED_COLUMN for a name that no column has, COLUMN_ALREADY_EXISTS if a column is named twice."""
     found: list[int] = []
     for name in names:
         ordinal = named_column(schema, name)
@@ -48,8 +48,8 @@ def check_unique(names: Iterable[str]) -> None:
 
 
 def check_partition_columns(table: str, columns: Sequence[str], partitioned_by: Sequence[str]) -> None:
-    """Raise COLUMN_NOT_DEFINED_IN_TABLE if PARTITIONED BY of the new ``table`` names a column that isn't
-    among its ``columns``, COLUMN_ALREADY_EXISTS if PARTITIONED BY names a column twice,
+    """Check the columns in PARTITIONED BY of the new table ``table``. Raises COLUMN_NOT_DEFINED_IN_TABLE for
+    a column that isn't among ``columns``, COLUMN_ALREADY_EXISTS for a column that is named twice,
     ALL_PARTITION_COLUMNS_NOT_ALLOWED if no column is left for the files.
 
     >>> check_partition_columns("t", ["a", "b"], ["B"])
@@ -70,7 +70,7 @@ def check_partition_columns(table: str, columns: Sequence[str], partitioned_by: 
 
 
 def _column_exists(name: str) -> ProgrammingError:
-    """The error COLUMN_ALREADY_EXISTS for a name that stands in a list twice."""
+    """Make the error COLUMN_ALREADY_EXISTS for a name that occurs twice in a list of columns."""
     return ProgrammingError(
         f"The column {quoted((name,))} already exists. Choose another name or rename the existing column.",
         condition="COLUMN_ALREADY_EXISTS",

@@ -1,4 +1,4 @@
-"""The check that INSERT and UPDATE put before a table with columns that are NOT NULL."""
+"""The check for nulls that INSERT and UPDATE add to the rows for a table with NOT NULL columns."""
 
 from collections.abc import Collection
 
@@ -10,9 +10,9 @@ from sqlfront_values.types import BOOLEAN, STRING, VOID
 
 
 def required(plan: LogicalPlan, schema: pa.Schema, columns: Collection[str]) -> LogicalPlan:
-    """Return the plan with a check of its values for the table's ``columns``, which are NOT NULL. The plan
-    yields the columns of the table's ``schema``, and perhaps more behind. A run raises
-    NOT_NULL_ASSERT_VIOLATION at the first null. Without columns the plan stays as it is."""
+    """Return the plan with a check of the ``columns`` of the table that are NOT NULL: a run raises
+    NOT_NULL_ASSERT_VIOLATION at the first null. The plan yields the columns of the table's ``schema``,
+    perhaps followed by others. If ``columns`` is empty, the plan is returned unchanged."""
     if not columns:
         return plan
     row = plan.row()

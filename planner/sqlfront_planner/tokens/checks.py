@@ -1,7 +1,7 @@
-"""Checks on the tokens of a query for text that sqlglot's parser reads differently from Spark's.
+"""Checks of a query's tokens for constructs that sqlglot's parser reads differently from Spark's.
 
-Errors: NotSupportedError for text that Spark would read otherwise, as a keyword that is a name, or of which
-sqlglot drops a part, as FILTER without WHERE.
+Each check raises NotSupportedError, or the error that Spark raises: for a keyword that Spark reads as a name,
+or for a text of which sqlglot drops a part, such as FILTER without WHERE.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,8 +23,8 @@ _SET_WORDS: Final = frozenset({_T.UNION, _T.INTERSECT, _T.EXCEPT, _T.ALL, _T.DIS
 
 
 def check(tokens: Sequence[Token], sql: str) -> None:
-    """Raise the first error in a query's tokens, which the tokenizer made from ``sql``; see the module's
-    docstring."""
+    """Raise the error of the first construct in a query's tokens that sqlglot would read differently from
+    Spark; see the module's docstring. ``sql`` is the text of which the tokens were made."""
     for position, token in enumerate(tokens):
         kind = token.token_type
         wrong = _CHECKS.get(kind) if kind is not _T.VAR else _CHECKS_OF_NAMES.get(token.text.upper())
@@ -33,14 +33,14 @@ def check(tokens: Sequence[Token], sql: str) -> None:
 
 
 def begins_query(tokens: Sequence[Token], position: int) -> bool:
-    """Whether a query may begin at the token ``position``: at the start, behind a parenthesis or a set
-    operation."""
+    """Return whether a query may begin at the token ``position``: at the start, after an opening parenthesis,
+    or after a set operation."""
     return not position or tokens[position - 1].token_type in _SET_WORDS | {_T.L_PAREN}
 
 
 def _comma(tokens: Sequence[Token], position: int, sql: str) -> None:
-    """Raise NotSupportedError for a comma beside SELECT or FROM, where Spark reads SELECT or FROM as a name;
-    sqlglot drops the comma."""
+    """Raise NotSupportedError for a comma directly after SELECT or before FROM: Spark then reads SELECT or
+    FROM as a name, but sqlglot drops the comma."""
     following = _at(tokens, position + 1)
     if tokens[position - 1].token_type == _T.SELECT:
         raise unread_at(tokens[position], sql)
@@ -49,15 +49,15 @@ def _comma(tokens: Sequence[Token], position: int, sql: str) -> None:
 
 
 def _select(tokens: Sequence[Token], position: int, sql: str) -> None:
-    """Raise NotSupportedError for SELECT with nothing behind it: Spark reads a name, sqlglot an empty
+    """Raise NotSupportedError for SELECT with nothing after it: Spark reads a name, sqlglot an empty
     query."""
     if begins_query(tokens, position) and _ends_query(tokens, position + 1):
         raise unread_at(_at(tokens, position + 1), sql)
 
 
 def _typed_literal(tokens: Sequence[Token], position: int, sql: str) -> None:
-    """Raise UNSUPPORTED_TYPED_LITERAL for ``array 'a'``, written like ``date 'a'``: Spark has no literals of
-    such a type."""
+    """Raise UNSUPPORTED_TYPED_LITERAL for ``array 'a'``, which looks like the typed literal ``date 'a'``:
+    Spark has no array literals."""
     following = _at(tokens, position + 1)
     if following is not None and following.token_type == _T.STRING:
         name = tokens[position].text.upper()
@@ -67,7 +67,7 @@ def _typed_literal(tokens: Sequence[Token], position: int, sql: str) -> None:
 
 def _trim(tokens: Sequence[Token], position: int, sql: str) -> None:
     """Raise UNSUPPORTED_TYPED_LITERAL for ``trim(FROM ' x ')``: Spark reads FROM as the type of a literal
-    there, as DATE before a string."""
+    there, like DATE in ``DATE '2024-01-01'``."""
     following = [token.token_type for token in tokens[position + 1 : position + 4]]
     if following == [_T.L_PAREN, _T.FROM, _T.STRING]:
         message = 'Literals of the type "FROM" are not supported.'
@@ -75,8 +75,8 @@ def _trim(tokens: Sequence[Token], position: int, sql: str) -> None:
 
 
 def _current_path(tokens: Sequence[Token], position: int, sql: str) -> None:
-    """Raise NotSupportedError for CURRENT_PATH, except behind AS: Spark reads a function, even if a column
-    has that name."""
+    """Raise NotSupportedError for CURRENT_PATH, except after AS: Spark reads a function call, even if a
+    column has that name."""
     if not position or tokens[position - 1].token_type != _T.ALIAS:
         raise unsupported_at(tokens[position], "CURRENT_PATH", sql)
 
@@ -88,22 +88,23 @@ def _hexadecimal(tokens: Sequence[Token], position: int, sql: str) -> None:
 
 
 def _window(tokens: Sequence[Token], position: int, sql: str) -> None:
-    """Raise NotSupportedError for a call of the function ``window``. The keyword of the WINDOW clause, in
-    contrast, stands before a name."""
+    """Raise NotSupportedError for a call of the function ``window``: the word before a parenthesis. Before a
+    name, the word is the keyword of the WINDOW clause and passes."""
     following = _at(tokens, position + 1)
     if following is not None and following.token_type == _T.L_PAREN:
         raise unsupported_at(tokens[position], "The function window", sql)
 
 
 def _not(tokens: Sequence[Token], position: int, sql: str) -> None:
-    """Raise NotSupportedError for NOT (but not ``!``) behind an operator, where Spark reads a name; sqlglot
-    negates the next expression."""
+    """Raise NotSupportedError for NOT (but not ``!``) after an operator: Spark reads NOT as a name there, but
+    sqlglot negates the next expression."""
     if position and tokens[position - 1].token_type in _OPERATORS and tokens[position].text != "!":
         raise unread_at(tokens[position], sql)
 
 
 def _pipe(tokens: Sequence[Token], position: int, sql: str) -> None:
-    """Raise NotSupportedError for ``|>``: sqlglot merges the steps into one SELECT and ignores the order."""
+    """Raise NotSupportedError for the pipe operator ``|>``: sqlglot merges the piped steps into one SELECT
+    and ignores their order."""
     raise unsupported_at(tokens[position], "|>", sql)
 
 
@@ -130,7 +131,7 @@ def _ends_query(tokens: Sequence[Token], position: int) -> bool:
 
 
 def _depth(token: Token) -> int:
-    """The change in the number of open parentheses by the token: 1, -1 or 0."""
+    """Return by how much the token changes the number of open parentheses: 1, -1 or 0."""
     return (token.token_type == _T.L_PAREN) - (token.token_type == _T.R_PAREN)
 
 

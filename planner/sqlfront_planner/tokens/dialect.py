@@ -20,8 +20,8 @@ _COMMANDS: Final = (
 
 
 class SparkSyntax(Dialect):
-    """Spark's dialect, without sqlglot's generator for Spark: the text of a tree comes from
-    ``tree.sql("spark")``."""
+    """Spark's dialect for reading, without sqlglot's generator for Spark. To write the text of a tree, use
+    ``tree.sql("spark")``, which loads the generator."""
 
     ALIAS_POST_TABLESAMPLE = True
     ALTER_TABLE_SUPPORTS_CASCADE = False
@@ -111,7 +111,7 @@ class SparkSyntax(Dialect):
     Parser = SparkParser
 
     class Generator(generator.Generator):
-        """Spark's names of types, by which the parser's calls of ``exp.cast`` tell equal types."""
+        """Spark's names of types. The parser generates these names to compare types, in ``exp.cast``."""
 
         TYPE_MAPPING = {
             **generator.Generator.TYPE_MAPPING,

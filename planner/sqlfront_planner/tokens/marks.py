@@ -1,5 +1,5 @@
 """Marks that :mod:`sqlfront_planner.tokens.rewriting` leaves in tokens, and so in sqlglot's tree, for the
-binder. No text of a statement can be one."""
+binder. A mark is an instance of a subclass of ``str``, and so differs from every text of a statement."""
 
 from typing import Final, Self, TypeAlias
 
@@ -17,15 +17,15 @@ ShiftRightUnsigned: TypeAlias = exp.Coalesce
 
 
 class NotNullMark(str):
-    """The right side of ``IS`` in ``IS NOT NULL``: a token's text, which sqlglot's parser keeps as the value
-    of a string literal. A string of the statement is never an instance of this class."""
+    """The right side of ``IS`` in ``IS NOT NULL``, as the text of a token, which sqlglot's parser keeps as
+    the value of a string literal. The string literals of a statement are plain ``str``."""
 
     __slots__ = ()
 
 
 class PositionalParameter(str):
-    """The name of a parameter ``?``: ``?0`` for the statement's first. The name of a named parameter, such as
-    :`?0`, is never an instance of this class.
+    """The name of a parameter ``?``: ``?0`` for the statement's first. The name of a named parameter, even of
+    :`?0`, is a plain ``str``.
 
     >>> PositionalParameter.at(2), PositionalParameter.at(2).position
     ('?2', 2)
@@ -35,10 +35,10 @@ class PositionalParameter(str):
 
     @classmethod
     def at(cls, position: int) -> Self:
-        """The name of the parameter at a position, from 0."""
+        """Return the name of the parameter ``?`` at ``position``, counted from 0."""
         return cls(f"?{position}")
 
     @property
     def position(self) -> int:
-        """The position among the statement's parameters, from 0."""
+        """The parameter's position among the statement's parameters ``?``, counted from 0."""
         return int(self[1:])

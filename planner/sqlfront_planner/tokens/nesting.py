@@ -1,7 +1,7 @@
 """Limits on the nesting and length of a query's text, checked before a parser recurses into the text.
 
-Spark's own parser gives up at some four hundred levels, by FAILED_TO_PARSE_TOO_COMPLEX or for want of stack.
-Redundant pairs of parentheses (``(((((1)))))``) are removed and count as no level.
+Spark's own parser gives up at some four hundred levels, with FAILED_TO_PARSE_TOO_COMPLEX or for want of
+stack. Redundant pairs of parentheses (``(((((1)))))``) are removed and don't count as levels.
 """
 
 from collections import Counter
@@ -53,8 +53,8 @@ _FRAMES: Final = (
 
 def bounded(tokens: list[Token], sql: str) -> list[Token]:
     """Return the tokens without redundant parentheses. Raises FAILED_TO_PARSE_TOO_COMPLEX if the tokens are
-    nested deeper than :data:`MOST_LEVELS`, or types deeper than :data:`MOST_TYPE_LEVELS`, or if there are
-    more keywords than are planned within seconds."""
+    nested deeper than :data:`MOST_LEVELS`, or types deeper than :data:`MOST_TYPE_LEVELS`, or if some keyword
+    occurs so often that planning would take more than seconds."""
     words = Counter([token.token_type for token in tokens])
     if any(words[kind] > most for kind, most in _MOST_WORDS.items()):
         raise too_complex()
@@ -66,8 +66,8 @@ def bounded(tokens: list[Token], sql: str) -> list[Token]:
 
 
 def _without_repeated_pairs(tokens: list[Token]) -> list[Token]:
-    """Return the tokens without the middle ones of more than :data:`_PAIRS_KEPT` pairs of parentheses
-    directly around each other."""
+    """Return the tokens without redundant parentheses: of pairs directly inside of each other, some
+    :data:`_PAIRS_KEPT` outermost and innermost pairs stay, and the pairs between are removed."""
     partners = _pairs(tokens)
     needless: set[int] = set()
     around = 0
@@ -113,9 +113,9 @@ def _refuse_deep(tokens: Sequence[Token], sql: str) -> None:
 
 def refuse_deep_tree(tree: exp.Expr, tokens: Sequence[Token]) -> None:
     """Raise FAILED_TO_PARSE_TOO_COMPLEX if ``tree``, parsed from ``tokens``, has more than
-    :data:`MOST_LEVELS` levels: trees like those of ``a[0][0][0]`` and ``x::int::int`` are deeper than their
-    text is nested. The left operand of an operator adds no level: the binder follows chains of operators in
-    loops."""
+    :data:`MOST_LEVELS` levels. A tree may be deeper than its text is nested, as of ``a[0][0][0]`` or
+    ``x::int::int``. The left operand of an operator adds no level, since the binder follows chains of
+    operators in loops."""
     if len(tokens) <= MOST_LEVELS:
         return
     waiting = [(tree, 0)]

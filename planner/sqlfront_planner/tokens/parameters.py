@@ -19,8 +19,8 @@ class _Parameters(msgspec.Struct, frozen=True):
 
 
 def refuse_surplus(text: str, given: "Sequence[object] | Mapping[str, object]") -> None:
-    """Raise ProgrammingError if more values are given than the text has parameters, or a name that no
-    parameter has.
+    """Raise ProgrammingError if ``given`` has more values than the text has parameters ``?``, or has a name
+    that no parameter ``:name`` has.
 
     >>> refuse_surplus("SELECT ?, '?'", [1])
     >>> refuse_surplus("SELECT :a", {"a": 1, "b": 2})
@@ -41,7 +41,8 @@ def refuse_surplus(text: str, given: "Sequence[object] | Mapping[str, object]") 
 
 
 def parameter_names(text: str) -> frozenset[str]:
-    """The names of the text's named parameters, and words that follow a colon for another reason.
+    """Return the names of the text's named parameters. The set may also have words that follow a colon for
+    another reason, as in ``struct<a:int>``.
 
     >>> sorted(parameter_names("SELECT :a, ':b', :c"))
     ['a', 'c']
@@ -50,12 +51,15 @@ def parameter_names(text: str) -> frozenset[str]:
 
 
 def with_values(text: str, markers: Sequence[str], write: Callable[[str], str]) -> str:
-    """The text with a value in the place of each marker. ``markers``: the names of the text's markers as its
-    tree has them, a :class:`~sqlfront_planner.tokens.marks.PositionalParameter` for ``?``, once per marker.
-    ``write`` gives a name's text. Raises NotSupportedError if the text has more that looks like a marker.
+    """Return the text with its parameters replaced by values. ``markers``: the name of each parameter, as
+    often as it occurs in the parsed text, a :class:`~sqlfront_planner.tokens.marks.PositionalParameter` for
+    ``?``. ``write(name)`` returns the SQL text of a value.
 
     >>> with_values("SELECT :a, ':a'", ["a"], {"a": "1"}.__getitem__)
     "SELECT 1, ':a'"
+
+    Raises NotSupportedError if the text has more words that look like these parameters, such as fields in
+    ``struct<a:int>``.
     """
     tokens, wanted = tokens_of(text), set(markers)
     by_position = [name for name in markers if isinstance(name, PositionalParameter)]

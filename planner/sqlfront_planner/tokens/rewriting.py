@@ -111,15 +111,15 @@ _WORD: Final = re.compile(r"[^\W\d]\w*")
 
 def rewrite(tokens: list[Token], sql: str, before: int = 0) -> list[Token]:
     """Return the tokens of the text ``sql``, rewritten for sqlglot's parser as the module's docstring says.
-    ``before``: the number of parameters ``?`` of the statement that stand before the tokens. Raises
-    NotSupportedError or ProgrammingError for the texts named there."""
+    ``before``: the number of the statement's parameters ``?`` before these tokens. Raises NotSupportedError
+    or ProgrammingError for the texts that the module's docstring says are refused."""
     return _Rewriter(tokens, sql, before).run()
 
 
 class _Rewriter:
     """A rewriter that passes once over the tokens of a text; :meth:`run` returns the rewritten tokens. A
-    handler (:data:`_HANDLERS`) returns the next position, or None if its token has no special meaning in its
-    place."""
+    handler (:data:`_HANDLERS`) writes its token and the tokens that belong to it, and returns the next
+    position; it returns None, and writes nothing, if its token needs no rewriting here."""
 
     def __init__(self, tokens: list[Token], sql: str, before: int) -> None:
         self._source = tokens
@@ -147,8 +147,8 @@ class _Rewriter:
         return self._output
 
     def _word(self, position: int, token: Token) -> int:
-        """Write a token without a handler, or one that its handler left alone: the name of a call, or any
-        other word. Returns the next position."""
+        """Write a token that no handler has written, marked as a function's name if it begins a call. Return
+        the next position."""
         source = self._source
         if position + 1 < len(source) and source[position + 1].token_type == _T.L_PAREN:
             if token.text.upper() == "EXTRACT" and self._is_extract(position):
@@ -176,8 +176,9 @@ class _Rewriter:
         return position + 1
 
     def _alias(self, position: int, token: Token) -> int:
-        """Handle AS. In a cast, the type has to follow: raises UNSUPPORTED_DATATYPE for an unknown one.
-        ``SELECT 1 AS`` names the column ``AS``; raises NotSupportedError for a string as the name."""
+        """Write AS, and return the next position. In a cast a type must follow: raises UNSUPPORTED_DATATYPE
+        for an unknown type. In ``SELECT 1 AS`` the word is the column's name. Raises NotSupportedError for a
+        string as the name, ``AS "x"``."""
         if self._casts and self._casts[-1]:
             self._type_depth = len(self._casts)
             self._known_type(position + 1)
@@ -189,9 +190,9 @@ class _Rewriter:
         return position + 1
 
     def _colon(self, _: int, token: Token) -> None:
-        """Record that the statement has named parameters, and leave the colon to be written unchanged. In a
-        type, as in ``STRUCT<a: INT>``, do nothing. Raises NotSupportedError for ``a:b``, which reads a field
-        of a variant, and the error of :meth:`_refuse_mixed_parameters` for ``:name`` beside ``?``."""
+        """Note that the statement has named parameters; the colon is written unchanged. In a type, as in
+        ``STRUCT<a: INT>``, do nothing. Raises NotSupportedError for ``a:b``, which reads a field of a
+        variant, and INVALID_QUERY_MIXED_QUERY_PARAMETERS if the statement has parameters ``?``, too."""
         if self._type_depth is not None:
             return
         if self._output and self._output[-1].token_type in _OPERAND_ENDS:
@@ -200,8 +201,8 @@ class _Rewriter:
         self._refuse_mixed_parameters(token)
 
     def _values(self, position: int, token: Token) -> int | None:
-        """Rewrite VALUES behind the common table expressions of a WITH as ``SELECT * FROM VALUES``, as
-        sqlglot requires; None for any other VALUES."""
+        """Rewrite VALUES after the common table expressions of a WITH as ``SELECT * FROM VALUES``, as sqlglot
+        requires; return the next position, None for any other VALUES."""
         after_with = self._has_with and self._output and self._output[-1].token_type == _T.R_PAREN
         if not after_with or not self._follows(position, _T.L_PAREN):
             return None
@@ -214,7 +215,8 @@ class _Rewriter:
         return position + 1
 
     def _not(self, position: int, token: Token) -> int | None:
-        """Rewrite ``!>`` and ``!<`` as ``<=`` and ``>=``; None for any other NOT."""
+        """Rewrite ``!>`` and ``!<`` as ``<=`` and ``>=``; return the next position, None for any other
+        NOT."""
         following = self._at(position + 1)
         if token.text != "!" or following is None or following.start != token.end + 1:
             return None
@@ -225,16 +227,16 @@ class _Rewriter:
         return position + 2
 
     def _name(self, position: int, token: Token) -> int | None:
-        """Turn a keyword that begins no call into a name: ``SELECT 1 ISNULL`` gives the column that name.
-        None before a parenthesis."""
+        """Turn a keyword that begins no call into a name, as in ``SELECT 1 ISNULL``, where it names the
+        column. Return the next position, None before a parenthesis."""
         if self._follows(position, _T.L_PAREN):
             return None
         self._output.append(replaced(token, _T.VAR, token.text))
         return position + 1
 
     def _known_type(self, position: int) -> None:
-        """Raise UNSUPPORTED_DATATYPE if the word at ``position`` is no name of a Spark type: sqlglot knows
-        types by the names of many dialects."""
+        """Raise UNSUPPORTED_DATATYPE if the word at ``position`` isn't the name of a Spark type; sqlglot also
+        accepts the types of many other dialects."""
         token = self._at(position)
         if token is not None and _WORD.match(token.text) and token.text.upper() not in _TYPES:
             raise unknown_type_at(token, self._sql)
@@ -247,8 +249,8 @@ class _Rewriter:
         return position + 2
 
     def _from(self, position: int, token: Token) -> int | None:
-        """Turn FROM into a name in the place of a product's operand: ``* * FROM t`` multiplies a star with
-        that column. None in other places."""
+        """Turn FROM into a name if it is the operand of a product: in ``* * FROM t`` it is a column by which
+        a star is multiplied. Return the next position, None for any other FROM."""
         if [before.token_type for before in self._output[-2:]] != [_T.STAR, _T.STAR]:
             return None
         self._output.append(replaced(token, _T.VAR, token.text))
@@ -261,9 +263,9 @@ class _Rewriter:
         return position + 1
 
     def _is(self, position: int, token: Token) -> int | None:
-        """Mark the NULL of ``IS NOT NULL`` and ``IS NOT UNKNOWN``; None for other predicates. Raises
-        NotSupportedError for an operator after an IS predicate, which sqlglot would accept as a
-        comparison."""
+        """Replace the end of ``IS NOT NULL`` and ``IS NOT UNKNOWN`` by a :class:`NotNullMark`; return the
+        next position, None for any other predicate. Raises NotSupportedError for an operator after an IS
+        predicate, which only sqlglot accepts."""
         negated = self._follows(position, _T.NOT)
         after = self._at(position + (3 if negated else 2))
         tested = self._at(position + (2 if negated else 1))
@@ -278,7 +280,8 @@ class _Rewriter:
         return position + 3
 
     def _triple(self, position: int, token: Token) -> int | None:
-        """Rewrite ``>>>`` as one operator; None for other signs, and for closing brackets of a type."""
+        """Rewrite ``>>>`` as one operator; return the next position, None for any other sign, and for the
+        closing brackets of a type."""
         if self._type_depth is not None or not self._follows(position, _T.GT, _T.GT):
             return None
         second, third = self._source[position + 1 : position + 3]
@@ -294,8 +297,8 @@ class _Rewriter:
         return position + 1
 
     def _table(self, position: int, token: Token) -> int | None:
-        """Rewrite ``TABLE name`` as the query ``SELECT * FROM name``; None if TABLE isn't the start of a
-        query."""
+        """Rewrite ``TABLE name`` as the query ``SELECT * FROM name``; return the next position, None if TABLE
+        doesn't begin a query."""
         named = self._at(position + 1)
         if not begins_query(self._source, position) or named is None or named.token_type == _T.L_PAREN:
             return None
@@ -307,7 +310,7 @@ class _Rewriter:
         return position + 1
 
     def _sized_type(self, position: int, token: Token) -> None:
-        """Raise DATATYPE_MISSING_SIZE for the types VARCHAR and CHAR without their length."""
+        """Raise DATATYPE_MISSING_SIZE for the type VARCHAR or CHAR without a length."""
         if self._type_depth is None or self._follows(position, _T.L_PAREN):
             return
         name = token.text.upper()
@@ -322,7 +325,8 @@ class _Rewriter:
         return position + 1
 
     def _refuse_mixed_parameters(self, token: Token) -> None:
-        """Raise INVALID_QUERY_MIXED_QUERY_PARAMETERS for a statement with both ``?`` and ``:name``."""
+        """Raise INVALID_QUERY_MIXED_QUERY_PARAMETERS if the statement has both ``?`` and ``:name``; ``token``
+        is the place of the error."""
         if self._has_names and self._placeholders:
             message = "Parameterized query must either use positional, or named parameters, but not both."
             raise error_at(token, "INVALID_QUERY_MIXED_QUERY_PARAMETERS", message, self._sql)
@@ -330,8 +334,9 @@ class _Rewriter:
     # ---- literals
 
     def _number(self, position: int, token: Token) -> int:
-        """Join a number and its suffix, which the tokenizer split into ``number :: type`` at one position;
-        returns the position behind them. A minus sign before a number that ``::`` casts joins, too."""
+        """Write a number as one token; return the next position. The token includes the suffix (``1L``),
+        which the tokenizer has split off as ``number :: type`` at one offset. If ``::`` casts the number, it
+        also includes a minus sign before the number."""
         source = self._source
         suffixed = (
             position + 2 < len(source)
@@ -345,8 +350,8 @@ class _Rewriter:
         return end
 
     def _sign_of_cast(self) -> str:
-        """Take the minus sign before a number that ``::`` casts from the output, and return it as a text,
-        empty if there is none. The sign belongs to the number: sqlglot would negate the cast."""
+        """Remove the minus sign of a number that ``::`` casts from the output, and return it as a text, empty
+        if there is none. In Spark the sign belongs to the number; sqlglot would negate the cast."""
         before = [token.token_type for token in self._output[-2:]]
         if before[-1:] != [_T.DASH] or (len(before) == 2 and before[0] not in _BEFORE_SIGN):
             return ""
@@ -370,8 +375,8 @@ class _Rewriter:
             raise unread_at(following, self._sql)
 
     def _string(self, position: int, token: Token) -> int:
-        """Join adjacent string literals into one; returns the position behind them. A quote that touches the
-        quote of the literal before is an escaped quote, except after a raw string."""
+        """Join adjacent string literals into one; return the next position. A quote directly after the
+        closing quote of the literal before is an escaped quote, except after a raw string."""
         if position:
             self._refuse_after_word(self._source[position - 1], position, token)
         source, end = self._source, position + 1
@@ -391,9 +396,9 @@ class _Rewriter:
         return end
 
     def _interval(self, position: int, token: Token) -> int:
-        """Rewrite ``INTERVAL 1 DAY 2 HOURS`` as ``INTERVAL '1 DAY 2 HOURS'``: sqlglot reads several units as
-        a sum. An interval of one unit stays as written. Raises NotSupportedError for an interval plus a
-        string."""
+        """Rewrite ``INTERVAL 1 DAY 2 HOURS`` as ``INTERVAL '1 DAY 2 HOURS'``, since sqlglot reads several
+        units as a sum; return the next position. An interval of one unit stays as written. Raises
+        NotSupportedError for a string added to an interval."""
         self._output.append(token)
         units, end = 0, position + 1
         while (following := self._after_unit(end)) is not None:
@@ -413,7 +418,8 @@ class _Rewriter:
         return end
 
     def _after_unit(self, position: int) -> int | None:
-        """The position after ``[+ | -] number unit`` at ``position``, None if other tokens stand there."""
+        """Return the position after the tokens ``[+ | -] number unit`` that begin at ``position``; None for
+        any other tokens."""
         source = self._source
         position += position < len(source) and source[position].token_type in (_T.DASH, _T.PLUS)
         if position + 1 >= len(source) or source[position].token_type not in (_T.NUMBER, _T.STRING):
@@ -421,8 +427,8 @@ class _Rewriter:
         return position + 2 if source[position + 1].text.upper().rstrip("S") in _INTERVAL_UNITS else None
 
     def _is_sum_with_string(self, position: int) -> bool:
-        """Whether the tokens continue an interval as in ``INTERVAL 1 DAY + '2 hours'``, which sqlglot reads
-        as a sum of intervals."""
+        """Return whether the tokens at ``position`` add a string to an interval, as in ``INTERVAL 1 DAY + '2
+        hours'``, which sqlglot reads as a sum of intervals."""
         operator, operand = self._at(position), self._at(position + 1)
         if operator is None or operand is None or operand.token_type not in _STRINGS:
             return False
@@ -434,7 +440,7 @@ class _Rewriter:
 
     def _extract(self, position: int, token: Token) -> int:
         """Rewrite ``EXTRACT(year FROM d)`` as ``f$extract('year', d)``, since the parser would change the
-        field's case."""
+        case of ``year``; return the next position."""
         opening, unit, separator = self._source[position + 1 : position + 4]
         self._casts.append(False)
         self._output += [
@@ -448,8 +454,8 @@ class _Rewriter:
     # ---- types
 
     def _type_after(self, position: int, token: Token) -> int:
-        """Copy ``:: type`` up to the end of the type's angle brackets, since names in a type aren't calls;
-        returns the position behind the type."""
+        """Write ``:: type`` unchanged, up to the end of the type's angle brackets, since names in a type
+        aren't calls; return the next position."""
         source, depth, end = self._source, 0, position + 1
         self._output.append(token)
         self._known_type(end)
@@ -489,8 +495,8 @@ class _Rewriter:
         return not (self._has_with and self._is_cte_name(position))
 
     def _after_operand(self) -> bool:
-        """Whether the previous token ends an operand, so that ``word (`` is an alias with a column list, not
-        a call."""
+        """Return whether the token written last ends an operand, so that ``word (`` begins an alias with a
+        column list, not a call."""
         if not self._output:
             return False
         previous = self._output[-1]
@@ -508,8 +514,8 @@ class _Rewriter:
         return token is None or token.token_type in _ENDS_ITEM
 
     def _is_quantifier(self, position: int) -> bool:
-        """Whether ANY, SOME or ALL is a quantifier, before a query or after LIKE; otherwise ``any`` and
-        ``some`` are aggregates."""
+        """Return whether ANY, SOME or ALL at ``position`` is a quantifier, before a query or after LIKE.
+        Otherwise ``any`` and ``some`` are aggregate functions."""
         if self._output and self._output[-1].token_type in _PATTERNS:
             return True
         return self._source[position].token_type == _T.ALL or self._opens_query(position + 1)
@@ -524,14 +530,15 @@ class _Rewriter:
         return self._follows(close, _T.ALIAS, _T.L_PAREN) and self._opens_query(close + 2)
 
     def _opens_query(self, position: int) -> bool:
-        """Whether the parenthesis at ``position`` holds a query."""
+        """Return whether the parenthesis that opens at ``position`` encloses a query."""
         following = position + 1
         while following < len(self._source) and self._source[following].token_type == _T.L_PAREN:
             following += 1
         return following < len(self._source) and self._source[following].token_type in _QUERY_STARTS
 
     def _contains(self, position: int, kinds: frozenset[TokenType]) -> bool:
-        """Whether a token of one of the ``kinds`` stands directly inside the parenthesis at ``position``."""
+        """Return whether a token of one of the ``kinds`` is inside the parenthesis that opens at
+        ``position``, and in no further parenthesis."""
         depth = 0
         for token in self._source[position : self._closing(position)]:
             depth += (token.token_type == _T.L_PAREN) - (token.token_type == _T.R_PAREN)
@@ -540,8 +547,8 @@ class _Rewriter:
         return False
 
     def _closing(self, position: int) -> int:
-        """The position of the parenthesis that closes the parenthesis at ``position`` (the end of the tokens
-        if none does)."""
+        """Return the position at which the parenthesis that opens at ``position`` is closed; the number of
+        tokens if it isn't closed."""
         depth = 0
         for index in range(position, len(self._source)):
             kind = self._source[index].token_type

@@ -26,8 +26,8 @@ _ESCAPED: Final = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "
 
 
 class _Tools(threading.local):
-    """The tokenizer and the parser of each thread. They are kept, because making new ones takes a fourth of
-    the parsing time of a short text."""
+    """The tokenizer and the parser of one thread, made once: making new ones would take a fourth of the
+    parsing time of a short text."""
 
     def __init__(self) -> None:
         self.tokenizer = SPARK.tokenizer()
@@ -40,8 +40,8 @@ _TOOLS: Final = _Tools()
 def tokenize(sql: str) -> list[Token]:
     """Split a text into tokens with sqlglot's Spark tokenizer.
 
-    Raises ProgrammingError (INVALID_TYPED_LITERAL) for invalid hexadecimal digits, NotSupportedError as
-    :func:`refuse_unread` and for any other text that the tokenizer can't read.
+    Raises ProgrammingError (INVALID_TYPED_LITERAL) for invalid hexadecimal digits, NotSupportedError for
+    ``${name}`` and for any other text that the tokenizer can't read.
     """
     refuse_unread(sql)
     try:
@@ -76,8 +76,8 @@ def parse_tokens(tokens: list[Token], sql: str) -> list[exp.Expr | None]:
 
 
 def unread_at(token: Token | None, sql: str) -> NotSupportedError:
-    """Make the error for text that Spark's grammar accepts and sqlglot's doesn't, at a token (None: at the
-    end of the text)."""
+    """Make the error for text that Spark's grammar accepts and sqlglot's doesn't. ``token`` is where sqlglot
+    fails, None = at the end of the text."""
     if token is not None:
         return unsupported_at(token, f"'{sql[token.start : token.end + 1]}' in this place", sql)
     end = len(sql.rstrip())
@@ -87,27 +87,27 @@ def unread_at(token: Token | None, sql: str) -> NotSupportedError:
 
 
 def error_at(token: Token, condition: str, message: str, sql: str) -> DatabaseError:
-    """Make Spark's error of the condition ``condition``, at a token of ``sql``."""
+    """Make Spark's error of the condition ``condition`` at the position of ``token`` in the text ``sql``."""
     error = spark_error(condition, message, position=(token.start, token.end + 1))
     error.locate(sql)
     return error
 
 
 def unsupported_at(token: Token, what: str, sql: str) -> NotSupportedError:
-    """Make the error "``what`` is not supported.", at a token of ``sql``."""
+    """Make the error "``what`` is not supported." at the position of ``token`` in the text ``sql``."""
     error = NotSupportedError(f"{what} is not supported.", position=(token.start, token.end + 1))
     error.locate(sql)
     return error
 
 
 def unknown_type_at(token: Token, sql: str) -> DatabaseError:
-    """Make Spark's error UNSUPPORTED_DATATYPE for ``token``, a word in the place of a type."""
+    """Make Spark's error UNSUPPORTED_DATATYPE for ``token``, an unknown word where a type is expected."""
     return error_at(token, "UNSUPPORTED_DATATYPE", f'Unsupported data type "{token.text.upper()}".', sql)
 
 
 def unescape(quoted: str) -> str:
-    r"""The value of a string literal; ``quoted`` is the literal as written, with its quotes (and the ``r`` of
-    a raw string).
+    r"""Return the value of a string literal. ``quoted`` is the literal as written, with its quotes (and the
+    ``r`` of a raw string).
 
     >>> unescape("'it''s'"), unescape(r"'a\n\%'"), unescape(r"r'\n'")
     ("it's", 'a\n\\%', '\\n')
@@ -130,13 +130,13 @@ def _unescaped(match: re.Match[str]) -> str:
 
 
 def _of_code_point(code: int) -> str:
-    """The character of a code point; for a number beyond the last code point, the two surrogates that Java
-    makes."""
+    """Return the character of a code point. For a number beyond the last code point, return the two
+    surrogates that Java makes of it."""
     if code < _SUPPLEMENTARY:
         return chr(code)
     return chr((code >> 10) + 0xD7C0 & 0xFFFF) + chr((code & 0x3FF) + 0xDC00)
 
 
 def replaced(token: Token, kind: TokenType, text: str) -> Token:
-    """A copy of the token with another type and text, at the same place in the statement."""
+    """Copy the token with another type and text; its position in the statement stays."""
     return Token(kind, text, token.line, token.col, token.start, token.end, [])

@@ -33,8 +33,8 @@ _EXTRA: Final = ("prompt_toolkit", "pygments", "wcwidth")
 
 
 def run(session: Session, format_name: str | None = None) -> int:
-    """Talk to the user at the terminal until the user leaves. ``format_name``: the format of results, None =
-    that of the user's ``sqlfront.toml``, or tables.
+    """Run the interactive shell until the user leaves. ``format_name``: the format of results, None = the
+    format in the user's ``sqlfront.toml``, else ``table``.
 
     Return the process's exit code: 0; 2 if ``sqlfront.toml`` can't be read; 128 and the number of the signal
     that ended the shell.
@@ -59,7 +59,8 @@ def run(session: Session, format_name: str | None = None) -> int:
 
 
 def _prompt(shell: Shell, signals: EndingSignals) -> Prompt:
-    """The editor, or without the extra ``shell`` a plain prompt and a line that says what to install."""
+    """Return the prompt with the editor. If a package of the extra ``shell`` is missing, show a line that
+    says what to install, and return a plain prompt."""
     missing = [name for name in _EXTRA if find_spec(name) is None]
     if missing:
         shell.screen.say(

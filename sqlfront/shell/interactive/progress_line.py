@@ -1,4 +1,4 @@
-"""The line that shows how far a running statement is."""
+"""The line that shows the progress of a running statement."""
 
 import threading
 import time
@@ -13,8 +13,8 @@ _CLEAR: Final = "\r\x1b[K"
 
 
 class RunLine:
-    """A line in the terminal with a statement's progress. The line appears after a second; :meth:`close`,
-    which any thread may call, clears it."""
+    """A line in the terminal with the progress of ``query``. The line appears after a second; :meth:`close`,
+    which any thread may call, clears it. Without a terminal no line appears."""
 
     def __init__(self, screen: Screen, query: RunningStatement) -> None:
         self._screen, self._query = screen, query
@@ -24,7 +24,7 @@ class RunLine:
         self._closed = not screen.out.isatty()
 
     def tick(self) -> None:
-        """Draw the line anew, if it is time."""
+        """Draw the line anew if the statement has run for a second and the line is not closed."""
         seconds = time.perf_counter() - self._began
         if self._closed or seconds < PATIENCE:
             return
@@ -35,7 +35,7 @@ class RunLine:
                 self._screen.write(_CLEAR + cut(text, self._screen.size.columns - 1))
 
     def close(self) -> bool:
-        """End the line, and clear it. Return whether there was a line."""
+        """Clear the line, and draw it no more. Return whether the line was on the screen."""
         with self._lock:
             drawn, self._drawn, self._closed = self._drawn, False, True
             if drawn:

@@ -26,10 +26,12 @@ class Expanded(Enum):
 
 
 class Shell(ClosingContext):
-    """The state of a shell: the session, the screen, and what the user has set by commands."""
+    """The state of a shell: the session, the screen, and what the user has set by commands. Closing the shell
+    closes the output file."""
 
     def __init__(self, session: Session, screen: Screen, options: ShellOptions, format_name: str) -> None:
-        """``options`` are the user's own; ``format_name`` is the format to begin with."""
+        """``options`` are those of the user's ``sqlfront.toml``; ``format_name`` is the output format at the
+        start."""
         self.session, self.screen, self.options = session, screen, options
         #: The name of the output format.
         self.format = format_name
@@ -53,7 +55,7 @@ class Shell(ClosingContext):
 
     @property
     def members(self) -> int:
-        """The number of members of the session's cluster; 0 without a cluster."""
+        """The number of members of the session's cluster, without lite members; 0 without a cluster."""
         cluster = self.session.cluster
         return 0 if cluster is None else sum(not member.lite for member in cluster.member_list.members)
 
@@ -63,8 +65,8 @@ class Shell(ClosingContext):
         return self._output
 
     def send_to(self, path: Path | None) -> None:
-        """Send results to a file from now on, None = to the screen. Raises OperationalError if the file can't
-        be written."""
+        """Send later results to the file at ``path``, which is created or emptied; None = to the screen.
+        Closes the earlier output file. Raises OperationalError if either file can't be written."""
         file: BinaryIO | None = None
         if path is not None:
             try:

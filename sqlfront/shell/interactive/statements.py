@@ -1,4 +1,5 @@
-"""The run of a statement of the prompt: execute, show the rows as they arrive, cancel on Ctrl-C."""
+"""The run of a statement that was typed or is in a script: execute, show the rows as they arrive, cancel on
+Ctrl-C."""
 
 import io
 import os
@@ -41,9 +42,10 @@ _AT_ONCE: Final = 500
 
 
 def run_statement(shell: Shell, text: str, place: str = "") -> bool:
-    """Run a statement, and show its answer or its error. ``place``: the file and line of a statement of a
-    script. Return whether the statement succeeded. Raises KeyboardInterrupt after a cancelled statement of a
-    script, so that the script ends, too."""
+    """Run a statement, and show its answer or its error. ``place``: the file and line of a statement in a
+    script, empty for a typed statement. Return whether the statement succeeded; False after Ctrl-C, which
+    cancels it. In a script, Ctrl-C cancels the statement and raises KeyboardInterrupt, so that the script
+    ends, too."""
     began = time.perf_counter()
     shell.last = text
     try:
@@ -85,8 +87,8 @@ def _failed(shell: Shell, error: Error, place: str) -> bool:
 
 
 class _Answer(msgspec.Struct):
-    """The part of an answer that was shown: the number of its rows (None: not counted), whether these are
-    all, and a note."""
+    """The part of an answer that was shown: the number of its rows (None: not counted); whether these are all
+    rows of the result; and a note for the footer, such as that columns are left out."""
 
     rows: int | None = None
     whole: bool = True
@@ -94,7 +96,8 @@ class _Answer(msgspec.Struct):
 
 
 def _run(shell: Shell, sql: str, query: QueryRun, worker: Worker, line: RunLine, began: float) -> str:
-    """Execute a statement, and show its answer. Return the footer."""
+    """Execute a statement on the worker, and show its answer. ``line`` shows the progress until the first
+    rows; ``began``: the time of ``perf_counter`` at which the statement began. Return the footer."""
     parameters = values(shell.variables) if ":" in sql else None
     execute = partial(shell.session.execute, sql, parameters, query=query)
     result = worker.call(execute, line.tick)
@@ -109,7 +112,7 @@ def _run(shell: Shell, sql: str, query: QueryRun, worker: Worker, line: RunLine,
 
 
 def _shown(shell: Shell, result: Result, worker: Worker, line: RunLine) -> _Answer:
-    """Show the rows of a result on the screen, or write them to the output file."""
+    """Show the rows of a result on the screen, or write them to the output file; return what was shown."""
     if not len(result.schema):
         return _Answer()
     if shell.output is not None:
@@ -134,7 +137,7 @@ def _is_plan(result: Result) -> bool:
 
 
 def _plan_lines(result: Result, screen: Screen) -> list[str]:
-    """The lines of the plan that EXPLAIN shows; the plan of EXPLAIN ANALYZE is drawn as a tree."""
+    """Return the lines that show a result of EXPLAIN; EXPLAIN ANALYZE is drawn as a tree."""
     if result.explanation is not None:
         return list(plan_lines(result.explanation, screen))
     texts = (str(text) for batch in result.batches() for text in batch.column(0).to_pylist())
@@ -145,7 +148,8 @@ Layout = TableLayout | VerticalLayout
 
 
 def _drawn(shell: Shell, result: Result, output: PagedOutput, worker: Worker, line: RunLine) -> _Answer:
-    """Draw the rows block by block, as they arrive, until the user has seen enough."""
+    """Draw the rows as a table or vertically, block by block as they arrive, until all are drawn or the user
+    leaves the pager. Return what was drawn."""
     headings = headings_of(result)
     coloured = shell.screen.coloured and keeps_colours(output.command)
     screen, null = Screen(shell.screen.out, coloured), shell.null
@@ -175,13 +179,15 @@ def _is_vertical(shell: Shell, table: TableLayout, first: Sequence[ShownRow]) ->
 def _rest(
     first: list[ShownRow], blocks: Iterator[list[ShownRow]], worker: Worker, line: RunLine
 ) -> Iterator[list[ShownRow]]:
-    """The first block, then the others as the worker reads them."""
+    """Return the blocks in order: the first, then the others, each of which the worker reads when it is asked
+    for."""
     read: Callable[[], list[ShownRow] | None] = partial(next, blocks, None)
     return chain([first], iter(partial(worker.call, read, line.tick), None))
 
 
 def _formatted(shell: Shell, result: Result, output: PagedOutput, worker: Worker, line: RunLine) -> _Answer:
-    """Write the rows in a format of the command's, by way of the pager."""
+    """Write the rows to the screen, through the pager, in one of the command's output formats, such as
+    ``csv``. Return what was shown. Raises ProgrammingError for a binary format."""
     if format_named(shell.format).binary:
         raise ProgrammingError(rf"format {shell.format} is not for a terminal; \o FILE sends it to a file")
     lines = _PagedLines(output)
@@ -200,9 +206,9 @@ def _output_options(shell: Shell) -> OutputOptions:
 
 
 class _PagedLines(io.RawIOBase):
-    """A file of bytes that passes whole lines of UTF-8 on to the screen, by way of the pager. Raises
-    BrokenPipeError once the user has left the pager. Control characters other than line breaks and tabs are
-    shown as escapes."""
+    """A binary file whose lines of UTF-8 are shown on the screen, through the pager. Raises BrokenPipeError
+    once the user has left the pager. Control characters other than line breaks and tabs are shown as
+    escapes."""
 
     def __init__(self, output: PagedOutput) -> None:
         super().__init__()
@@ -212,14 +218,15 @@ class _PagedLines(io.RawIOBase):
         return True
 
     def write(self, data: bytes) -> int:  # type: ignore[override]
-        """Pass on the lines of ``data``; the beginning of a further line is kept."""
+        """Show the complete lines of ``data``; an incomplete last line is kept for the next call. Return the
+        number of bytes, all of which are taken."""
         given = bytes(data)
         *lines, self._rest = (self._rest + given).split(b"\n")
         self._pass_on(lines)
         return len(given)
 
     def finish(self) -> None:
-        """Pass on the beginning of a line that no line break has ended."""
+        """Show the last line if no line break has ended it."""
         rest, self._rest = self._rest, b""
         self._pass_on([rest] if rest else [])
 
@@ -232,7 +239,8 @@ class _PagedLines(io.RawIOBase):
 
 
 def _to_file(shell: Shell, result: Result, worker: Worker, line: RunLine) -> _Answer:
-    """Write the rows to the output file, in the format of the shell."""
+    """Write the rows to the output file in the shell's output format, a plan of EXPLAIN as lines of text;
+    return what was written."""
     file = shell.output
     assert file is not None
     if _is_plan(result):
@@ -247,8 +255,8 @@ def _to_file(shell: Shell, result: Result, worker: Worker, line: RunLine) -> _An
 
 
 def _whole(file: BinaryIO, write: Callable[[], int]) -> int:
-    """Call a function that writes an answer to a file, and return the function's value. After an error the
-    file has nothing of the answer, unless it is a pipe or a device."""
+    """Call ``write``, which writes an answer to ``file``, and return its value. If it fails, remove the part
+    of the answer that was written; from a pipe or a device nothing can be removed."""
     start = file.tell() if file.seekable() else None
     try:
         written = write()
@@ -261,7 +269,7 @@ def _whole(file: BinaryIO, write: Callable[[], int]) -> int:
 
 
 def _cut_back(file: BinaryIO, size: int) -> None:
-    """Remove all but the first bytes of a file."""
+    """Cut a file to its first ``size`` bytes, and write on from there. Errors of the system are ignored."""
     with suppress(OSError):
         os.ftruncate(file.fileno(), size)  # makes room for what the stream still holds
         file.seek(size)

@@ -1,4 +1,4 @@
-"""A thread that works for the shell while the shell waits for Ctrl-C, too."""
+"""A thread that runs calls for the shell, so that the main thread is free to receive Ctrl-C."""
 
 import threading
 from collections.abc import Callable
@@ -13,7 +13,7 @@ _TICK: Final = 0.1
 
 
 class _Task(Generic[T]):
-    """A call for the worker's thread, and its outcome."""
+    """A call for the worker's thread, and its value or error."""
 
     def __init__(self, function: Callable[[], T]) -> None:
         self._function = function
@@ -22,7 +22,7 @@ class _Task(Generic[T]):
         self._error: BaseException | None = None
 
     def run(self) -> None:
-        """Make the call, on the worker's thread."""
+        """Call the function, and store its value or error; on the worker's thread."""
         try:
             self._value = self._function()
         except BaseException as error:  # noqa: BLE001 - raised where the call is waited for
@@ -30,7 +30,7 @@ class _Task(Generic[T]):
         self.ended.set()
 
     def outcome(self) -> T:
-        """The value of the call; raises its error."""
+        """Return the value of the ended call, or raise its error."""
         if self._error is not None:
             error, self._error = self._error, None
             try:
@@ -41,8 +41,8 @@ class _Task(Generic[T]):
 
 
 class Worker(ClosingContext):
-    """A thread that makes calls one after the other. A signal reaches the main thread at once, whatever the
-    worker is doing."""
+    """A thread that runs calls one after the other for the main thread, which waits and receives signals at
+    once, whatever the call is doing."""
 
     def __init__(self) -> None:
         self._tasks: SimpleQueue[_Task[object] | None] = SimpleQueue()
@@ -56,8 +56,9 @@ class Worker(ClosingContext):
             del task
 
     def call(self, function: Callable[[], T], tick: Callable[[], None] = lambda: None) -> T:
-        """Have the worker call ``function``; return its value, or raise its error. ``tick`` is called ten
-        times a second until then."""
+        """Have the thread call ``function``; return its value, or raise its error. ``tick`` is called ten
+        times a second in the meantime, on the calling thread; an exception there, as at Ctrl-C, ends the wait
+        but not the call."""
         task = _Task(function)
         self._latest = cast("_Task[object]", task)
         self._tasks.put(self._latest)
@@ -67,11 +68,13 @@ class Worker(ClosingContext):
         return task.outcome()
 
     def settle(self, seconds: float) -> bool:
-        """Wait for the end of a call that was given up, ``seconds`` at most; return whether it has ended."""
+        """After an exception has interrupted :meth:`call`, wait until the called function has ended,
+        ``seconds`` at most. Return whether it has ended; True if no function is running."""
         return self._latest is None or self._latest.ended.wait(seconds)
 
     def close(self) -> None:
-        """Let the thread end after the current call."""
+        """End the thread after the current call. Waits for the thread, unless :meth:`call` was
+        interrupted."""
         self._tasks.put(None)
         if self._latest is None:
             self._thread.join()

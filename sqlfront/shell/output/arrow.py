@@ -10,8 +10,8 @@ from sqlfront.shell.output.options import OutputOptions
 
 
 def write(result: Result, out: BinaryIO, options: OutputOptions) -> int:
-    """Write an Arrow IPC stream of logical types, which ends where the next result's stream begins; an error
-    leaves the stream without its end mark. Return the number of rows."""
+    """Write an Arrow IPC stream with the logical types, and return the number of rows. Streams of several
+    results may follow each other in one output. An error leaves the stream without its end mark."""
     count = 0
     with cut_at_error(out) as stream:
         writer = pa.ipc.new_stream(pa.PythonFile(stream, "w"), result.arrow_schema)

@@ -19,14 +19,15 @@ _PATTERN: Final = '[",\n\r]'
 
 
 def write(result: Result, out: BinaryIO, options: OutputOptions) -> int:
-    """Write a header and a line per row. A null is an empty field, or the text of the options. A text is
-    quoted if it holds a comma, a quote or a line break, or could be taken for a null: the empty text is
-    ``""``. Return the number of rows."""
+    """Write a header and a line per row; return the number of rows. A null is the text ``options.null``, by
+    default an empty field. A text is quoted if it holds a comma, a quote or a line break, or could be taken
+    for a null: the empty text is ``""``."""
     return write_lines(result, out, ",", _quoted(options.null or ""), options.null or "")
 
 
 def _quoted(null: str) -> Escape:
-    """Return the function that makes texts to fields, with quotes where they are needed."""
+    """Return the function that turns texts into CSV fields, with quotes where they are needed. ``null``: the
+    field that stands for a null; a text that equals it is quoted."""
 
     def fields(texts: pa.Array) -> pa.Array:
         data = characters(texts)

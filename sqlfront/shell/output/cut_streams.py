@@ -1,4 +1,4 @@
-"""Streams of bytes that an error cuts off: the end of a file stands behind complete rows only."""
+"""A stream of bytes that writes nothing after an error, so that an incomplete file has no end mark."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -6,8 +6,8 @@ from typing import BinaryIO
 
 
 class CutStream:
-    """A stream that knows its position, which a pipe doesn't, and that may be cut off. Made by
-    :func:`cut_at_error`."""
+    """A stream to ``out`` for Arrow's writers, made by :func:`cut_at_error`. It counts its bytes, since a
+    pipe has no position, and can be cut, so that later bytes are dropped."""
 
     closed = False
 
@@ -16,34 +16,34 @@ class CutStream:
         self._position = 0
 
     def cut(self) -> None:
-        """Write no further bytes."""
+        """Drop all bytes that are written from now on."""
         self._out = None
 
     def write(self, data: bytes) -> int:
-        """Write the bytes, and count them."""
+        """Write the bytes, or drop them after :meth:`cut`; return their number."""
         if self._out is not None:
             self._out.write(data)
         self._position += len(data)
         return len(data)
 
     def tell(self) -> int:
-        """The number of bytes written."""
+        """Return the number of bytes that were written, dropped bytes included."""
         return self._position
 
     def writable(self) -> bool:
-        """Whether bytes can be written: always."""
+        """Return True; Arrow's writers ask."""
         return True
 
     def flush(self) -> None:
-        """Flush the stream below."""
+        """Flush the stream ``out``; do nothing after :meth:`cut`."""
         if self._out is not None:
             self._out.flush()
 
 
 @contextmanager
 def cut_at_error(out: BinaryIO) -> Iterator[CutStream]:
-    """A stream to ``out`` that an error of the block cuts off: a writer of Arrow's that is closed or freed
-    after the error would write the end of a complete file."""
+    """Return a context with a stream to ``out``; an error in the context cuts the stream. Otherwise a writer
+    of Arrow's that is closed or freed after the error would write the end mark of a complete file."""
     stream = CutStream(out)
     try:
         yield stream

@@ -15,8 +15,8 @@ Escape = Callable[[pa.Array], pa.Array]
 
 
 def write_lines(result: Result, out: BinaryIO, separator: str, escape: Escape, null: str) -> int:
-    """Write a line of the column names, then a line per row. ``null`` is the field of a null. Return the
-    number of rows."""
+    """Write a line of the column names, then a line per row; return the number of rows. ``escape`` turns
+    texts into fields; ``null`` is the field that stands for a null."""
     names = escape(from_values(result.columns, STRING)).to_pylist()
     out.write(f"{separator.join(names)}\n".encode())
     count = 0
@@ -30,7 +30,8 @@ def write_lines(result: Result, out: BinaryIO, separator: str, escape: Escape, n
 
 
 def _fields(piece: pa.RecordBatch, result: Result, escape: Escape, null: str) -> Iterator[pa.Array]:
-    """The fields of each column; those of the last column end with a line break."""
+    """Yield the fields of each column of the batch ``piece``; a line break follows each field of the last
+    column."""
     last = piece.num_columns - 1
     for position, (column, kind) in enumerate(zip(piece.columns, result.schema.types, strict=True)):
         fields = texts(column, kind, result.settings)
@@ -40,5 +41,6 @@ def _fields(piece: pa.RecordBatch, result: Result, escape: Escape, null: str) ->
 
 
 def _may_be_special(kind: pa.DataType) -> bool:
-    """Whether a value's text may be empty, or hold any character."""
+    """Return whether the text of a value of this type may be empty, or hold a character that needs an
+    escape."""
     return is_string(kind) or pa.types.is_nested(kind)

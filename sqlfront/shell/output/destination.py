@@ -1,4 +1,4 @@
-"""The place that results are written to: standard output, or a file that appears when it is complete."""
+"""The output that results are written to: standard output, or a file that appears when it is complete."""
 
 import os
 import signal
@@ -12,21 +12,25 @@ from typing import BinaryIO, NoReturn
 
 
 class OutputError(Exception):
-    """An error that names the output, and the reason for which the output can't be written."""
+    """An error because the output can't be written; the message names the output and the reason."""
 
 
 class Terminated(BaseException):
-    """SIGTERM or SIGHUP arrived: the process ends after it has removed its unfinished file."""
+    """The exception that SIGTERM and SIGHUP raise while a file is written, so that the unfinished file is
+    removed before the process ends."""
 
 
 @contextmanager
 def opened(path: str | None) -> Iterator[BinaryIO]:
-    """The stream of bytes to the file at ``path`` (None: standard output).
+    """Return a context with the stream of bytes to the file at ``path`` (None: standard output).
 
-    The rows go to a file of another name beside, which gets its name when the block has ended without an
-    error: no half file is ever seen under the name. The file keeps its access rights; a symbolic link stays
-    one. A device, a pipe, and a file that is standard output (``/dev/stdout``) are written as they are.
-    Raises OutputError if the file can't be opened, or finished.
+    The rows go to a temporary file in the same folder, which is renamed to ``path`` when the context has
+    ended without an error: no incomplete file is ever seen at ``path``. A file that is replaced passes on its
+    access rights; a symbolic link stays, and its target is replaced. A device, a pipe, and a file that is
+    standard output (``/dev/stdout``) are written directly.
+
+    Raises OutputError if the file can't be opened, closed or renamed. SIGTERM and SIGHUP raise Terminated in
+    the context.
     """
     if path is None:
         yield sys.stdout.buffer
@@ -44,13 +48,13 @@ def opened(path: str | None) -> Iterator[BinaryIO]:
 
 
 def failure(path: str | None, error: OSError) -> OutputError:
-    """The error for a failure of the system while writing to the output."""
+    """Return the OutputError for an error of the system while writing to ``path`` (None: standard output)."""
     return OutputError(f"can't write {'the output' if path is None else path}: {error.strerror or error}")
 
 
 def _opened(path: str) -> tuple[BinaryIO, str]:
-    """The stream to write to, and the name that the stream's file gets in the end; empty for what isn't
-    replaced: standard output or error under another name, a device, or a pipe."""
+    """Return the stream to write to, and the name to which its file is renamed in the end. The name is empty
+    for a file that is written directly: a device, a pipe, or a file that is standard output or error."""
     try:
         found = os.stat(path)
     except FileNotFoundError:
@@ -63,7 +67,8 @@ def _opened(path: str) -> tuple[BinaryIO, str]:
 
 
 def _part(path: str) -> tuple[BinaryIO, str]:
-    """A new file beside the target, and the target. Raises OSError if either can't be written."""
+    """Create a temporary file in the folder of ``path``. Return the file, and the path to which it is renamed
+    in the end, where symbolic links are followed. Raises OSError if one of the files can't be written."""
     target = os.path.realpath(path)
     try:
         os.close(os.open(target, os.O_WRONLY))
@@ -83,8 +88,8 @@ def _part(path: str) -> tuple[BinaryIO, str]:
 
 @contextmanager
 def _closed(stream: BinaryIO, path: str) -> Iterator[None]:
-    """Close the stream at the end of the block. Raises OutputError if the last bytes can't be written after
-    all others could."""
+    """Return a context that closes the stream at its end. Raises OutputError if closing fails, since the last
+    bytes are written then."""
     try:
         yield
     except BaseException:
@@ -101,7 +106,8 @@ def _closed(stream: BinaryIO, path: str) -> Iterator[None]:
 
 @contextmanager
 def _unlinked(part: str | None) -> Iterator[None]:
-    """Remove the file (None: no file) at the end of the block, unless it has been renamed."""
+    """Return a context at whose end the file at ``part`` is removed, unless it has been renamed. None: no
+    file."""
     try:
         yield
     finally:
@@ -118,7 +124,8 @@ def _rename(part: str, target: str, path: str) -> None:
 
 @contextmanager
 def _signals_raise() -> Iterator[None]:
-    """Have SIGTERM and SIGHUP raise Terminated in the block, unless the process ignores them (``nohup``)."""
+    """Return a context in which SIGTERM and SIGHUP raise Terminated; a signal that the process ignores
+    (``nohup``) stays ignored."""
 
     def terminate(number: int, frame: FrameType | None) -> NoReturn:
         raise Terminated

@@ -25,10 +25,10 @@ from sqlfront_values.errors import OperationalError
 
 
 class Format(msgspec.Struct, frozen=True):
-    """An output format. The function ``write`` of its ``module``, which loads at the first use, writes the
-    rows of a result that has columns, and returns their number. A ``binary`` format is not
-    fit for a terminal. A format for people (``has_footer``) has a line below each result with the number of
-    rows and the time. ``one_result``: an output holds the rows of one statement."""
+    """An output format. ``module``: the module, loaded at the first use, whose function ``write`` writes the
+    rows of a result that has columns, and returns their number. ``binary``: the format is not fit for a
+    terminal. ``has_footer``: the format is for people, and a line with the number of rows and the time goes
+    to stderr after each result. ``one_result``: a file can hold the rows of one statement only."""
 
     module: ModuleType
     binary: bool = False
@@ -55,16 +55,17 @@ FORMATS: Final = tuple(_FORMATS)
 
 
 def format_named(name: str) -> Format:
-    """Return the format of a name in :data:`FORMATS`; KeyError for other names."""
+    """Return the output format called ``name``. Raises KeyError for a name that is not in :data:`FORMATS`."""
     return _FORMATS[name]
 
 
 def write_result(result: Result, format_name: str, out: BinaryIO, options: OutputOptions = _USUAL) -> int:
     """Write all rows of the result to ``out`` in the format named ``format_name`` (one of :data:`FORMATS`),
     batch by batch; return the number of rows. A result without columns, as of CREATE TABLE, writes nothing.
+    Rows that are written can't be read from the result again.
 
     Raises the statement's errors, OperationalError for a row of two GiB, NotSupportedError if the format has
-    no form of a column's type, and OSError of the stream. The rows are handed over, not kept.
+    no form of a column's type, and OSError of the stream.
     """
     if not len(result.schema):
         return 0

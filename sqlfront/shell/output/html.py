@@ -10,7 +10,8 @@ from sqlfront.shell.output.texts import NULL
 
 
 def write(result: Result, out: BinaryIO, options: OutputOptions) -> int:
-    """Write a ``<table>`` with a header, a line per row, and all texts escaped. Return the number of rows."""
+    """Write a ``<table>`` with a header and a line per row; return the number of rows. All texts are
+    escaped."""
     null = NULL if options.null is None else options.null
     head = "".join(f"<th>{escape(name)}</th>" for name in result.columns)
     out.write(f"<table>\n<thead>\n<tr>{head}</tr>\n</thead>\n<tbody>\n".encode())

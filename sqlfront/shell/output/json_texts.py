@@ -1,8 +1,8 @@
-"""JSON texts of a batch's rows: what ``json`` and ``jsonl`` share.
+"""The JSON texts of a batch's rows, which ``json`` and ``jsonl`` share.
 
-Values without a form in JSON are strings: decimals all digits, ``NaN`` and ``Infinity`` as in Spark's
-``to_json``, dates and timestamps in ISO form (a TIMESTAMP in UTC), binary as hex, intervals as Spark casts
-these to strings. A map is an object whose keys are the texts of the map's keys.
+Values without a form in JSON are strings: decimals with all digits, ``NaN`` and ``Infinity`` as in Spark's
+``to_json``, dates and timestamps in ISO form (a TIMESTAMP in UTC), binary as hex, intervals as Spark's CAST
+to STRING writes them. A map is an object whose keys are the texts of the map's keys.
 """
 
 import math
@@ -29,9 +29,9 @@ _FREQUENT: Final = frozenset(b"\n\r\t")
 def objects(
     batch: pa.RecordBatch, schema: pa.Schema, settings: Settings, before: str, behind: str
 ) -> Iterator[memoryview]:
-    """Yield the bytes of the batch's rows, one behind the other: each an object, between the texts ``before``
-    and ``behind``. ``schema`` has the logical types of the columns; a name that repeats does so in the
-    objects."""
+    """Yield the bytes of the batch's rows, each row as an object between the texts ``before`` and ``behind``.
+    ``schema`` has the logical types of the columns. Columns of the same name are members of the same name in
+    the object."""
     for piece in pieces(batch):
         parts: list[pa.Array | str] = [before + "{"]
         for position, (column, field) in enumerate(zip(piece.columns, schema, strict=True)):
@@ -41,7 +41,8 @@ def objects(
 
 
 def values(column: pa.Array, kind: pa.DataType, settings: Settings) -> pa.Array:
-    """The JSON texts of the values of a result's column of the logical type ``kind``; nulls stay null."""
+    """Return the JSON texts of the values in a result's column of the logical type ``kind``; nulls stay
+    null."""
     if pa.types.is_nested(kind):
         return with_nulls(_nested(column, kind, settings), column)
     if pa.types.is_boolean(kind) or pa.types.is_integer(kind):
@@ -63,8 +64,8 @@ def _quoted(texts: pa.Array) -> pa.Array:
 
 
 def _escaped(texts: pa.Array) -> pa.Array:
-    """The texts with JSON's escapes: by kernels, but row by row if there is a character that needs a rarer
-    escape."""
+    """Return the texts with JSON's escapes, without quotes. Arrow's kernels do the work unless a control
+    character needs an escape with its code; then Python does it row by row."""
     data = characters(texts)
     codes = np.frombuffer(data, np.uint8)
     controls = set(np.unique(codes[codes < 0x20]).tolist())
@@ -78,8 +79,9 @@ def _escaped(texts: pa.Array) -> pa.Array:
 
 
 def _numbers(column: pa.Array, settings: Settings) -> pa.Array:
-    """Floats and doubles as Python writes the shortest number that is read back as the same, which is as Java
-    does where neither writes an exponent."""
+    """Return floats and doubles as JSON numbers, with the fewest digits that are read back as the same value;
+    NaN and infinities are JSON strings. Java writes other exponents than Python, so that very large and very
+    small values are written by Python, all others as Spark casts them to strings."""
     kind, numbers = column.type, numpy_view(column)
     magnitudes = np.abs(numbers.astype(np.float64, copy=False))
     odd = ~(((magnitudes >= 1e-3) & (magnitudes < 1e7)) | (magnitudes == 0))
@@ -103,7 +105,8 @@ def _number(value: float) -> str:
 
 
 def _moments(column: pa.Array, settings: Settings) -> pa.Array:
-    """Timestamps in ISO form, with six digits of a fraction or none; those with a zone in UTC."""
+    """Return timestamps as JSON strings in ISO form, with six digits of a fraction or none. A TIMESTAMP is in
+    UTC with the offset ``+00:00``, a TIMESTAMP_NTZ has no offset."""
     texts = strings(column.view(TIMESTAMP_NTZ), TIMESTAMP_NTZ, settings)
     texts = pc.replace_substring(texts, " ", "T", max_replacements=1)
     if b"." in characters(texts):
@@ -115,7 +118,8 @@ def _moments(column: pa.Array, settings: Settings) -> pa.Array:
 
 
 def _nested(array: pa.Array, kind: pa.DataType, settings: Settings) -> list[str]:
-    """The JSON texts of values of arrays, maps or structs, and of what such values hold."""
+    """Return the JSON text of each value of an array of type ``kind``, at any depth of arrays, maps and
+    structs; a null is ``null``."""
     if pa.types.is_list(kind):
         items = _nested(elements(array, array.values), kind.value_type, settings)
         shown = [f"[{', '.join(items[start:end])}]" for start, end in spans(array)]

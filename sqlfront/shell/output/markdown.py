@@ -16,8 +16,8 @@ _ESCAPES: Final = str.maketrans(
 
 
 def write(result: Result, out: BinaryIO, options: OutputOptions) -> int:
-    """Write a table with a header, numbers aligned to the right; line breaks are ``<br>``. An empty
-    line ends the table. Return the number of rows."""
+    """Write a table with a header, and an empty line behind it; return the number of rows. Numbers are
+    aligned to the right; line breaks in values are ``<br>``."""
     null = NULL if options.null is None else options.null
     rules = ["---:" if _is_number(kind) else "---" for kind in result.schema.types]
     out.write(f"{_line([name.translate(_ESCAPES) for name in result.columns])}{_line(rules)}".encode())

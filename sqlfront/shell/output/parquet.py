@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 
 def write(result: Result, out: BinaryIO, options: OutputOptions) -> int:
-    """Write a Parquet file, compressed with Snappy as in Spark; an error leaves the file without its footer,
-    so that nobody can read the file. Return the number of rows. Raises NotSupportedError for a type that
+    """Write a Parquet file, compressed with Snappy as in Spark; return the number of rows. An error leaves
+    the file without its footer, so that nobody can read the file. Raises NotSupportedError for a type that
     Parquet doesn't have, such as an interval of months."""
     count = 0
     with cut_at_error(out) as stream:

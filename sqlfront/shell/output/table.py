@@ -8,8 +8,8 @@ from sqlfront.shell.output.options import OutputOptions
 
 
 def write(result: Result, out: BinaryIO, options: OutputOptions) -> int:
-    """Write a box around all rows, which are read before the first is written, since the widest value makes
-    the column's width. The plan of an EXPLAIN comes as plain lines. Return the number of rows."""
+    """Write a box around the rows; return the number of rows. All rows are read before the first is written,
+    since the widest value makes the column's width. The plan of an EXPLAIN is written as plain lines."""
     rows = all_cells(result, options.null)
     if _is_plan(result):
         drawn = "".join(f"{text}\n" for (text,) in rows)
@@ -20,7 +20,7 @@ def write(result: Result, out: BinaryIO, options: OutputOptions) -> int:
 
 
 def all_cells(result: Result, null: str | None) -> list[tuple[str, ...]]:
-    """The texts of all rows, with ``null`` for null (None: NULL)."""
+    """Return all rows of the result as texts; ``null`` is the text of a null (None: ``NULL``)."""
     return [
         row
         for batch in result.batches()

@@ -1,4 +1,4 @@
-"""The cells of a column as Arrow strings, and looks into the bytes of such strings."""
+"""The values of a column as an Arrow array of texts, and functions on such arrays of texts."""
 
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
@@ -34,18 +34,18 @@ def texts(column: pa.Array, kind: pa.DataType, settings: Settings) -> pa.Array:
 
 
 def with_nulls(shown: list[str], column: pa.Array) -> pa.Array:
-    """The texts as an array of strings that is null where the column is null."""
+    """Return the texts as an array of strings with nulls at the rows where ``column`` is null."""
     nulls = column.is_null().to_pylist()
     return from_values([None if null else text for text, null in zip(shown, nulls, strict=True)], STRING)
 
 
 def characters(texts: pa.Array) -> bytes:
-    """The bytes of all texts of an array, one behind the other."""
+    """Return the bytes of all texts of an array, joined without a separator."""
     return bytes(_bytes(texts))
 
 
 def has_empty(texts: pa.Array) -> bool:
-    """Whether any text, or any null, takes no bytes."""
+    """Return whether any text of an array is empty; a null may count as empty."""
     return bool(np.any(np.diff(_offsets(texts)) == 0))
 
 
@@ -62,16 +62,17 @@ def _offsets(texts: pa.Array) -> "npt.NDArray[np.int32]":
 
 
 def pieces(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    """The batch in slices whose texts are made at once, without rows: no slice."""
+    """Yield the batch in slices that are small enough to make the texts of one slice at once: at most 16,384
+    rows and about 64 MiB. A batch without rows yields nothing."""
     most = min(_ROWS, max(1, batch.num_rows * _BYTES // max(1, batch.nbytes)))
     for start in range(0, batch.num_rows, most):
         yield batch.slice(start, most)
 
 
 def rows_joined(parts: Sequence[pa.Array | str], separator: str, null: str) -> Iterator[memoryview]:
-    """Join the parts of each row with the separator between them, and yield the bytes of all rows, one behind
-    the other. A part is an array with a text per row, or a text that all rows share; ``null`` is the text of
-    a null. Raises ArrowCapacityError for a row of two GiB."""
+    """Join the parts of each row with the separator between them, and yield the bytes of all rows, without a
+    separator between the rows. A part is an array with a text per row, or a text that all rows share;
+    ``null`` is the text that stands for a null. Raises ArrowCapacityError for a row of two GiB."""
     try:
         lines = joined(parts, separator, null)
     except pa.ArrowCapacityError:
@@ -87,7 +88,8 @@ def rows_joined(parts: Sequence[pa.Array | str], separator: str, null: str) -> I
 
 
 def joined(parts: Sequence[pa.Array | str], separator: str = "", null: str | None = None) -> pa.Array:
-    """Join the parts of each row as :func:`rows_joined`, to an array. ``null`` None: the row of a null is
+    """Return an array with the joined parts of each row. A part is an array with a text per row, or a text
+    that all rows share; ``null`` is the text that stands for a null; None = a row with a null in a part is
     null. Raises ArrowCapacityError if the texts together are too large for an array."""
     how = "emit_null" if null is None else "replace"
     options = pc.JoinOptions(null_handling=how, null_replacement=null or "")

@@ -16,8 +16,8 @@ _ESCAPES: Final = (("\\", "\\\\"), ("\t", "\\t"), ("\n", "\\n"), ("\r", "\\r"))
 
 
 def write(result: Result, out: BinaryIO, options: OutputOptions) -> int:
-    r"""Write a header and a line per row. A null is ``\N``, or the text of the options; a tab, a line break
-    and a backslash in a text are ``\t``, ``\n``, ``\r`` and ``\\``. Return the number of rows."""
+    r"""Write a header and a line per row; return the number of rows. A null is the text ``options.null``, by
+    default ``\N``; a tab, a line break and a backslash in a text are ``\t``, ``\n``, ``\r`` and ``\\``."""
     return write_lines(result, out, "\t", _escaped, _NULL if options.null is None else options.null)
 
 

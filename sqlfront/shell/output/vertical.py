@@ -9,8 +9,8 @@ from sqlfront.shell.output.table import all_cells
 
 
 def write(result: Result, out: BinaryIO, options: OutputOptions) -> int:
-    """Write a header and a line per value for each row, all rows of which are read before the first is
-    written. Return the number of rows."""
+    """Write for each row a line with its number and a line per value; return the number of rows. All rows are
+    read before the first is written."""
     rows = all_cells(result, options.null)
     drawn = boxes.vertical(result.columns, rows) if rows else "(0 rows)\n"
     out.write(drawn.encode())

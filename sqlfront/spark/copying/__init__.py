@@ -1,4 +1,5 @@
-"""Copies of Spark's relations that would serve queries here: advice to make them, and automatic copies.
+"""Copies of Spark's relations that would let sqlfront answer queries: advice to make them, and automatic
+copies.
 
 A query over Spark's relations goes in (``copier``; ``readings``: which relations, and how often they were
 read). Advice comes out (``advice``: the CACHE TABLE that would make the query light, and the memory that the

@@ -1,4 +1,5 @@
-"""Advice: the CACHE TABLE that would let sqlfront answer a query, and the memory of the copy."""
+"""Advice to copy relations of Spark's: the CACHE TABLE that would let sqlfront answer a query, and the memory
+that it takes."""
 
 from typing import TYPE_CHECKING, Final
 
@@ -23,7 +24,7 @@ _LITTLE: Final = 0.01
 class Advice(msgspec.Struct, frozen=True):
     """The copies that would make a query light. ``names``: the relations as the query writes them, in parts;
     ``size``: Spark's estimate of the relations' bytes; ``free``: the bytes of memory that are free for
-    copies; ``follows``: whether the relations give the same rows until a change that is noticed."""
+    copies; ``follows``: whether sqlfront notices when the rows of the relations change."""
 
     names: tuple[tuple[str, ...], ...]
     size: int
@@ -32,7 +33,7 @@ class Advice(msgspec.Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """The advice in words, as a part of a reason.
+        """The advice as text, which is appended to the reason for the Spark lane.
 
         >>> Advice((("trips",),), 27_955, 1e9, True).text
         'CACHE TABLE trips would make it light: about 27.3 KiB, less than 1% of the free memory'
@@ -50,8 +51,9 @@ def advice_for(
     spark: "SparkBeside",
     context: "Context",
 ) -> Advice | None:
-    """The advice for a query that reads the relations ``names`` of Spark's. None if sqlfront doesn't cover
-    the query, or if the copies would not fit into the free memory. Runs no job."""
+    """Return the advice to copy the relations ``names`` of Spark's, which ``query`` reads. None if sqlfront
+    doesn't cover the query, if a relation's size is unknown, or if the copies would not fit into the free
+    memory. Runs no job."""
     try:
         bind(query, context.catalog.with_elsewhere(), context.bind_settings, arguments)
         found = [spark.copied(name) for name in names]
@@ -65,6 +67,7 @@ def advice_for(
 
 
 def free_memory(context: "Context") -> float:
-    """The bytes of memory that are free for copies; in a cluster all memory of the members."""
+    """Return the number of bytes of memory that are free for copies; in a cluster, all memory of the members,
+    used or not."""
     used = context.engine.memory.used if context.cluster is None else 0
     return context.memory - used

@@ -1,4 +1,4 @@
-"""Copies that sqlfront makes by itself: ``SET sqlfront.autocache = n``."""
+"""Copies that sqlfront makes without CACHE TABLE: ``SET sqlfront.autocache = n``."""
 
 import logging
 import threading
@@ -30,8 +30,8 @@ _ENDED: Final = frozenset({"HY008", "57014"})
 
 
 class AutomaticCopies:
-    """The copies that sqlfront has made by itself, oldest first. When memory is short, the oldest copy is
-    dropped; queries then read Spark's relation again."""
+    """The copies that sqlfront has made without CACHE TABLE, oldest first. When memory is short, the oldest
+    copy is dropped; queries then read Spark's relation again."""
 
     def __init__(self, context: "Context") -> None:
         self._context = context
@@ -43,8 +43,9 @@ class AutomaticCopies:
                 budget.relief = relief
 
     def make(self, name: tuple[str, ...], request: StatementRequest) -> None:
-        """Copy the relation of Spark's with the dotted ``name``, as a part of the statement of ``request``.
-        Raises Spark's errors, and OperationalError if the copy doesn't fit."""
+        """Copy the relation of Spark's with the dotted ``name``; the copying counts as a part of the
+        statement of ``request``, with its timeout. Raises Spark's errors, and OperationalError if the copy
+        doesn't fit."""
         caching.cache(StatementRun(self._context, request), CacheTable(dotted(name)))
         entry = self._context.catalog.lookup(name)
         if entry is not None:
@@ -55,7 +56,8 @@ class AutomaticCopies:
         return self._context.catalog.own(entry.parts) is entry
 
     def relieve(self) -> bool:
-        """Drop the oldest copy that is still there; return whether there was one."""
+        """Drop the oldest copy that still exists; return False if none exists. Called when memory is
+        short."""
         while True:
             with self._lock:
                 if not self._made:
@@ -74,8 +76,8 @@ def _relieve(relieve: "weakref.WeakMethod[Callable[[], bool]]") -> bool:
 
 
 class CopyWay:
-    """The way of a query that copies relations of Spark's first; the query is then decided again. If a
-    relation can't be copied, the query goes the way ``otherwise``."""
+    """The way of a query that copies the relations ``names`` of Spark's first; then the query's way is chosen
+    again. If a relation can't be copied, the way ``otherwise`` runs the query."""
 
     lane = Lane.SPARK
 
@@ -87,7 +89,8 @@ class CopyWay:
         begun: "Callable[[], None]",
         failed: "Callable[[], None]",
     ) -> None:
-        """``begun`` is called before the relations are copied, ``failed`` if one of them can't be."""
+        """``begun`` is called before the relations are copied, ``failed`` if one of the relations can't be
+        copied."""
         self._names = names
         self._copies = copies
         self._otherwise = otherwise
@@ -96,7 +99,8 @@ class CopyWay:
         self.reason = otherwise.reason
 
     def run(self, request: StatementRequest) -> Result | Replan:
-        """See :meth:`~sqlfront.lanes.way.Way.run`."""
+        """Copy the relations, and return a Replan; if that fails, return the result of the way ``otherwise``.
+        Raises the error of a statement that was cancelled or timed out."""
         self._begun()
         try:
             for name in self._names:
@@ -110,9 +114,10 @@ class CopyWay:
         return Replan(Cause.COPIED, self.reason)
 
     def explain(self, request: StatementRequest, statement: "Explain") -> Result | Replan:
-        """See :meth:`~sqlfront.lanes.way.Way.explain`; copies nothing."""
+        """Return what the way ``otherwise`` answers to EXPLAIN; nothing is copied."""
         return self._otherwise.explain(request, statement)
 
     def after(self, error: Error, request: StatementRequest) -> Replan:
-        """See :meth:`~sqlfront.lanes.way.Way.after`."""
+        """Return the Replan that the way ``otherwise`` returns after ``error``, or raise the error that it
+        raises."""
         return self._otherwise.after(error, request)

@@ -1,4 +1,5 @@
-"""The decision for a query over Spark's relations: advice in the reason, or copies first."""
+"""The decision whether a query over Spark's relations gets advice in its reason, or copies the relations
+first."""
 
 import threading
 from collections import OrderedDict
@@ -30,9 +31,10 @@ _TEXTS: Final = 256
 
 
 class _Known(msgspec.Struct):
-    """The facts about a text, as long as the names of Spark and of the session are unchanged since
-    ``epoch``: the names of Spark's relations that the text reads, as written and whole, and the advice.
-    ``repeated``: the text was asked more than once. Changed in place."""
+    """The facts about a statement's text. ``names``: Spark's relations that the text reads, as it writes
+    them, in parts; ``wholes``: the same with catalog and database; ``repeated``: the text was run more than
+    once; ``advice``: valid once ``is_advised`` is true. The facts hold as long as the versions of Spark's
+    names and of the session's catalog are ``epoch``. Changed in place."""
 
     epoch: object
     names: tuple[tuple[str, ...], ...]
@@ -43,19 +45,20 @@ class _Known(msgspec.Struct):
 
 
 class _EpochSet(Generic[T]):
-    """A set of what is true in one epoch; the next epoch begins with an empty set. Any thread may add."""
+    """A set that empties itself: it has the members that were added with the latest ``epoch``, an object that
+    stands for the state in which a member is valid. Any thread may add."""
 
     def __init__(self) -> None:
         # Replaced as a whole.
         self._held: tuple[object, set[T]] = None, set()
 
     def has(self, member: T, epoch: object) -> bool:
-        """Whether the member was added in the epoch."""
+        """Return whether ``member`` was added with this ``epoch``, and no other epoch followed."""
         held, members = self._held
         return held == epoch and member in members
 
     def add(self, member: T, epoch: object) -> None:
-        """Add a member, and forget the members of other epochs."""
+        """Add a member, and drop the members that were added with other epochs."""
         held, members = self._held
         if held != epoch:
             members = set()
@@ -64,7 +67,8 @@ class _EpochSet(Generic[T]):
 
 
 class Copier:
-    """The adviser of one session about copies. Safe to use from several threads."""
+    """The part of a session that decides about advice and automatic copies for queries over Spark's
+    relations. Safe to use from several threads."""
 
     def __init__(self, spark: "SparkBeside", context: "Context") -> None:
         self._spark = spark
@@ -79,13 +83,13 @@ class Copier:
         self._refused = _EpochSet[tuple[str, ...]]()
 
     def way(self, request: "StatementRequest", otherwise: SparkWay, *, may_copy: bool) -> "Way":
-        """The way of a query that reads relations of Spark's and that Spark would run. The way is
-        ``otherwise``, with advice in its reason from the second reading of all the relations on; or, if
-        ``may_copy`` and the session copies relations that are read often, a way that copies the
-        relations first.
+        """Return the way of a query that reads relations of Spark's and that Spark would run by the way
+        ``otherwise``. Once all its relations are read for the second time, the way is ``otherwise`` with
+        advice in its reason. If ``may_copy``, and the session's setting ``sqlfront.autocache`` is reached, it
+        is a way that copies the relations first.
 
-        Advice takes Spark some 40 ms, once for each text. A text that was never asked before gets none if
-        another text over the same relations has got it."""
+        Advice takes Spark some 40 ms, once for each text. A new text gets none if another text over the same
+        relations has got it."""
         known = self._known(request)
         if known is None or not known.names:
             return otherwise
@@ -106,7 +110,8 @@ class Copier:
         return SparkWay(self._spark, f"{otherwise.reason}; {advice.text}", otherwise.ours)
 
     def _known(self, request: "StatementRequest") -> _Known | None:
-        """The facts about the request's text; None for a text that sqlfront can't read."""
+        """Return the facts about the request's text, from the cache if they are valid; None for a text that
+        sqlfront can't parse or whose names Spark can't resolve."""
         text, epoch = request.text, (self._spark.epoch, self._context.catalog.version)
         known = self._texts.get(text)
         if known is None or known.epoch != epoch:
@@ -144,6 +149,7 @@ class Copier:
             self._counts.reset(whole)
 
     def _refuse(self, known: _Known) -> None:
-        """Try no more to copy the relations until something changes in Spark."""
+        """Record that the relations can't be copied, so that no copy is tried until something changes in
+        Spark."""
         for whole in known.wholes:
             self._refused.add(whole, self._spark.epoch)

@@ -15,14 +15,16 @@ _MOST: Final = 1000
 
 
 class ReadCounts:
-    """The number of readings of each relation since its last copy. Any thread may count."""
+    """The number of readings of each relation since its last copy. Any thread may call the methods. Relations
+    that were not read for long are forgotten: at most 1,000 are counted."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._counts: OrderedDict[tuple[str, ...], int] = OrderedDict()
 
     def count(self, name: tuple[str, ...]) -> int:
-        """Count one more reading of the relation with the whole ``name``; return the number of readings."""
+        """Count one more reading of the relation ``name``, in parts with catalog and database; return the
+        number of readings, this one included."""
         with self._lock:
             found = self._counts.pop(name, 0) + 1
             self._counts[name] = found
@@ -31,18 +33,18 @@ class ReadCounts:
         return found
 
     def of(self, name: tuple[str, ...]) -> int:
-        """The number of readings of the relation with the whole ``name``."""
+        """Return the number of readings of the relation ``name``, in parts with catalog and database."""
         return self._counts.get(name, 0)
 
     def reset(self, name: tuple[str, ...]) -> None:
-        """Begin to count the relation's readings anew."""
+        """Set the number of the relation's readings to 0."""
         with self._lock:
             self._counts.pop(name, None)
 
 
 def names_elsewhere(tree: exp.Expr, catalog: Catalog) -> Iterator[tuple[str, ...]]:
-    """Yield the dotted names, in parts, of the relations in a query's FROM clauses that only the other
-    session has; each name once. A name of a CTE is none, wherever it stands."""
+    """Yield the dotted names, in parts, of the relations in a query's FROM clauses that only Spark has; each
+    name once. The name of a common table expression is not among them, wherever it stands."""
     seen: set[tuple[str, ...]] = {(cte.alias.lower(),) for cte in tree.find_all(exp.CTE)}
     for table in tree.find_all(exp.Table):
         parts = tuple(part.name for part in table.parts if isinstance(part, exp.Identifier))

@@ -35,9 +35,10 @@ _BLOCK: Final = 1 << 20
 def arrow_columns(
     content: bytes, settings: CsvSettings, width: int, columns: list[int], memory: Account
 ) -> list[pa.RecordBatch] | None:
-    """Return the texts of the columns ``columns`` out of ``width`` columns, read by Arrow, without the
-    header, one batch per block; null where a field is ``nullValue``. None if only the tokenizer certainly
-    reads the file as Spark does. The memory for the check of quotes is charged to ``memory`` meanwhile."""
+    """Return the texts of the columns at the positions ``columns``, out of the file's ``width`` columns, read
+    by Arrow: one batch per block, without the header, null where a field is ``nullValue``. Return None unless
+    the file's bytes and the settings prove that Arrow reads the file as Spark does; the tokenizer must then
+    read it. During the call the memory for the check of quotes is charged to ``memory``."""
     content = content.removeprefix(UTF8_MARK)
     if not _is_plain(settings, width) or not _agrees(content, settings, width, memory):
         return None
@@ -81,8 +82,8 @@ def _line_count(content: bytes) -> int:
 
 
 def row_count(content: bytes, settings: CsvSettings) -> int | None:
-    """Return the number of records in the content, without the header, by counting line ends; None if each
-    line must be parsed for that."""
+    """Return the number of records in the content, without the header, by counting line ends; None if only
+    parsing each line tells the number."""
     content = content.removeprefix(UTF8_MARK)
     plain = settings.encoding == "utf-8" and settings.line_separator is None and not settings.dialect.comment
     if not plain or b"\r" in content or _BLANK_START.search(content[: _header_end(content)]):
@@ -91,7 +92,7 @@ def row_count(content: bytes, settings: CsvSettings) -> int | None:
 
 
 def _blank_lines(content: bytes) -> int:
-    """Return the number of blank lines after the first line; lines end with line feeds."""
+    """Return the number of blank lines after the first line, in content whose lines end with line feeds."""
     codes = np.frombuffer(content, np.uint8)
     starts = np.flatnonzero(codes[:-1] == _LINE_ENDS[1]) + 1
     odd = starts[codes[starts] <= _SPACE].tolist()
@@ -101,8 +102,9 @@ def _blank_lines(content: bytes) -> int:
 
 
 def _settled(batch: pa.RecordBatch, dialect: Dialect, *, keeps_empty: bool) -> pa.RecordBatch:
-    """Return the batch of texts with ``emptyValue`` for empty quoted fields (only if ``keeps_empty``: Arrow
-    has kept these apart from null), and with null for ``nullValue``."""
+    """Return Arrow's batch with null for texts equal to ``nullValue``, and, if ``keeps_empty``, with
+    ``emptyValue`` for empty texts. ``keeps_empty``: Arrow has read empty quoted fields as empty texts and
+    unquoted ones as null; otherwise it has read both as null."""
     columns = batch.columns
     if keeps_empty and dialect.empty_value:
         empty, instead = scalar("", STRING), scalar(dialect.empty_value, STRING)
@@ -165,7 +167,8 @@ def _header_end(content: bytes) -> int:
 
 
 def _has_plain_quotes(content: bytes, settings: CsvSettings) -> bool:
-    """Return whether each quote begins or ends a field, and quoted fields have no special cases."""
+    """Return whether each quote begins or ends a field or is a doubled quote, so that Arrow's reader and
+    Spark's parser agree on the quoted fields. False in doubtful cases, such as escaped quotes."""
     dialect = settings.dialect
     codes = np.frombuffer(content, np.uint8)
     quotes = np.flatnonzero(codes == ord(dialect.quote))
@@ -196,13 +199,16 @@ def _has_plain_quotes(content: bytes, settings: CsvSettings) -> bool:
 
 
 def _is_outside(content: bytes, opens: _Places, closes: _Places) -> bool:
-    """Return whether the first line's end is outside of quoted fields."""
+    """Return whether the end of the first line lies outside of quoted fields. ``opens`` and ``closes``: the
+    indices of the opening and of the closing quotes."""
     end = _header_end(content) - 1
     return int(np.searchsorted(opens, end)) == int(np.searchsorted(closes, end))
 
 
 def _needs_escapes(content: bytes, codes: _Places, closes: _Places, dialect: Dialect) -> bool:
-    """Return whether an escape precedes a quote, or precedes another character and escapes it."""
+    """Return whether the content may have an escape character that takes effect, which Arrow's reader doesn't
+    know: before a quote, or before another character that it escapes. ``codes``: the content's bytes;
+    ``closes``: the indices of the closing quotes."""
     escape = dialect.escape.encode()
     if escape not in content and dialect.escape_escape.encode() not in content:
         return False

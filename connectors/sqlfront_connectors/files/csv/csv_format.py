@@ -1,7 +1,7 @@
 """CSV files as Spark's parser reads them, and the inference of their schema.
 
-For most files the bytes prove that Arrow's reader gives the same fields; the other files go through a
-tokenizer that has the whole grammar of Spark's parser.
+For most files a check of the bytes proves that Arrow's reader gives the same fields; a tokenizer that has the
+whole grammar of Spark's parser reads the other files.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -44,14 +44,14 @@ _ROWS: Final = 1 << 16
 
 
 class FirstRecordError(Exception):
-    """The error of an invalid first record in a file of records over several lines: for Spark the file is
-    unreadable, rather than the record malformed."""
+    """The error of an invalid first record in a file whose records may have several lines (multiLine). Spark
+    then reports the file as unreadable, not the record as malformed."""
 
 
 def tokenizer_of(settings: CsvSettings, limited: frozenset[int] | None = None) -> Tokenizer:
-    """Return a new tokenizer for one file. ``limited``: the columns whose length maxCharsPerColumn limits,
-    None = all. Raises NotSupportedError for ignoreLeadingWhiteSpace with a separator of several
-    characters."""
+    """Return a new tokenizer for one file. ``limited``: the ordinals of the columns to which the option
+    maxCharsPerColumn applies, None = all. Raises NotSupportedError for ignoreLeadingWhiteSpace with a
+    separator of several characters."""
     if len(settings.dialect.sep) == 1:
         return Tokenizer(settings.dialect, limited)
     if settings.dialect.ignore_leading:
@@ -96,8 +96,10 @@ def infer_schema(
 def _first_record(
     files: Sequence[DataFile], settings: CsvSettings, access: FileAccess, memory: Account
 ) -> tuple[Record | None, str | None]:
-    """Return the record with which Spark's inference begins, from the largest file that has one, and the
-    record's line. Both are None if there is no record; the line is None if records may have several lines."""
+    """Return the first record that Spark's inference uses, and the record's line. Without multiLine the
+    record comes from the largest file that has one. Both are None if no file has a record; the line is None
+    with multiLine. Raises NotSupportedError if files begin with different records and Spark's choice is
+    unknown."""
     ordered = sorted(files, key=lambda file: file.size, reverse=True)
     if settings.several_lines:
         firsts = [_first_of_several_lines(file, settings, access, memory) for file in files]
@@ -116,7 +118,7 @@ def _first_record(
 
 def _first_line(file: DataFile, settings: CsvSettings, access: FileAccess, memory: Account) -> str | None:
     """Return the first line of the file that inference uses, None if there is none. Only the beginning of the
-    file is read if it holds such a line as a whole."""
+    file is read if that contains such a line with its end."""
     with counted(memory) as account:
         begin = content_of(file.path, access, account, most=PIECE)
         whole_lines = begin[: begin.rfind(b"\n") + 1] if settings.line_separator is None else b""
@@ -145,8 +147,9 @@ def _first_of_several_lines(
 
 
 def _inferred_lines(content: bytes, settings: CsvSettings) -> Iterator[str]:
-    """Yield the lines that inference uses: neither comments nor lines of spaces alone. With other white
-    space, the lines for reading differ."""
+    """Yield the lines that inference uses: all lines except comments and lines of spaces alone. Reading, in
+    contrast, also leaves out lines of other white space, see
+    :func:`~sqlfront_connectors.files.csv.lines.data_lines`."""
     comment = settings.dialect.comment
     for line in lines_of(content, settings):
         if line.strip(" ") and not (comment and line.startswith(comment)):
@@ -197,8 +200,8 @@ def _texts_to_infer(
 
 
 def _records_to_infer(content: bytes, settings: CsvSettings, head: str | None) -> Iterator[Record]:
-    """Return an iterator over the tokenizer's records, without the header: the lines that equal ``head``, or
-    the first record if records may have several lines."""
+    """Return an iterator over the tokenizer's records without the header. With multiLine the header is the
+    first record; otherwise the header is every line that equals ``head``."""
     tokenizer = tokenizer_of(settings)
     records: Iterator[Record | None]
     if settings.several_lines:
@@ -226,8 +229,9 @@ def _one(column: pa.ChunkedArray) -> pa.Array:
 
 
 class CsvReading(msgspec.Struct, frozen=True, dict=True):
-    """The parameters of reading the files of a table. ``names``: the wanted columns of ``schema``, whose
-    columns are the file's by position. ``filtered``: a filter may drop rows. ``zone``: the session's time
+    """The parameters of reading the files of a table. ``names``: the wanted columns of ``schema``. The
+    columns of ``schema``, except the column for malformed records, belong to the file's fields by position.
+    ``filtered``: the query has a filter, so that Spark may not read all records. ``zone``: the session's time
     zone."""
 
     names: tuple[str, ...]
@@ -238,12 +242,13 @@ class CsvReading(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def fields(self) -> list[pa.Field]:
-        """The fields of the file: all fields but the one for malformed records."""
+        """The columns of the schema that the file has: all but the column for the text of malformed
+        records."""
         return [field for field in self.schema if field.name != self.settings.corrupt]
 
     @cached_property
     def wanted(self) -> list[int]:
-        """The places in the file of the wanted fields."""
+        """The positions, among the file's fields, of the wanted columns, in the order of ``names``."""
         places = {field.name: place for place, field in enumerate(self.fields)}
         return [places[name] for name in self.names if name in places]
 
@@ -267,9 +272,10 @@ def read(
     context: ProcessorContext,
     filters: tuple[EngineExpr, ...] = (),
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the columns ``names`` of one file, in physical form. ``schema``: the columns of the file by
-    position, as in Spark. ``filters`` are not applied; with a filter, a malformed record in mode FAILFAST
-    raises NotSupportedError. Raises OperationalError for a file that can't be read or parsed."""
+    """Yield the columns ``names`` of one file, in batches in physical form. ``schema``: the columns of the
+    file, by position and not by name, as in Spark. ``filters``: no row is dropped by them, but with a filter
+    and mode FAILFAST a malformed record raises NotSupportedError, because Spark may not read that record.
+    Raises OperationalError for a file that can't be read or parsed."""
     reading = CsvReading(names, schema, csv_settings(options), bool(filters), context.settings.time_zone)
     _check_corrupt(reading)
     content = content_of(path, context.files, context.memory)
@@ -327,8 +333,9 @@ def _rows_only(count: int) -> pa.RecordBatch:
 
 
 def _quickly_finished(batch: pa.RecordBatch, reading: CsvReading, path: str) -> pa.RecordBatch | None:
-    """Return the batch of Arrow's texts converted into values, malformed records treated by the mode; None if
-    the text of a malformed record is wanted, which Arrow's reader doesn't keep."""
+    """Convert a batch of texts that Arrow has read into values, and apply the option ``mode`` to malformed
+    records. Return None if there is a malformed record whose text the query wants: Arrow's reader doesn't
+    keep it."""
     columns = batch.columns
     converted, malformed = _converted(columns, reading)
     if malformed is not None and reading.wants_corrupt:
@@ -358,10 +365,11 @@ def _finished(
     reading: CsvReading,
     path: str,
 ) -> pa.RecordBatch:
-    """Return the batch of the wanted columns after the mode has decided on malformed records: FAILFAST raises
-    OperationalError, DROPMALFORMED leaves the records out, PERMISSIVE keeps the null values. ``malformed``: a
-    mask of the malformed records, None = no record. ``texts``: the column of the malformed records' texts,
-    None = all null. ``count``: the number of records."""
+    """Return the batch of the wanted columns after the option ``mode`` is applied to malformed records:
+    FAILFAST raises OperationalError (NotSupportedError if the query has a filter), DROPMALFORMED leaves the
+    records out, PERMISSIVE keeps the records. ``columns``: the converted values, null where a text is no
+    value. ``malformed``: a mask of the malformed records, None = no record. ``texts``: the column of the
+    malformed records' texts, None = all null. ``count``: the number of records."""
     mode = reading.settings.mode
     if malformed is not None and mode is CsvMode.FAIL:
         if reading.filtered:
@@ -381,7 +389,7 @@ def _finished(
 
 class _Rows:
     """A buffer of tokenized records: :meth:`add` appends one record, :meth:`taken` empties the buffer and
-    returns a batch of the wanted columns' values, in which the mode has decided on malformed records."""
+    returns a batch of the wanted columns' values, with the option ``mode`` applied to malformed records."""
 
     def __init__(self, reading: CsvReading) -> None:
         self._reading = reading
@@ -397,8 +405,9 @@ class _Rows:
         return len(self._records)
 
     def add(self, record: Record | None, text: str | None) -> None:
-        """Add a record with its text, which is kept if the texts of malformed records are wanted; None stands
-        for a record without fields, which is malformed."""
+        """Append a record to the buffer. ``record``: its fields; None = a line without fields, which is a
+        malformed record. ``text``: the record's text, which the buffer keeps only if the query wants the
+        texts of malformed records."""
         bad = record is None or (not self._reading.is_pruned and len(record) != self._width)
         self._records.append(record or [])
         self._bad.append(bad)
@@ -407,7 +416,7 @@ class _Rows:
 
     def taken(self, path: str) -> pa.RecordBatch:
         """Empty the buffer, and return its records as a batch of the wanted columns' values. ``path``: the
-        file, for the error of a malformed record."""
+        file, for the message of an error that mode FAILFAST raises."""
         reading = self._reading
         null = reading.settings.dialect.null_value
         columns = [
@@ -437,8 +446,9 @@ class _Rows:
 
 
 def _records(content: bytes, reading: CsvReading, path: str) -> Iterator[tuple[Record | None, str | None]]:
-    """Yield the tokenizer's records behind the header, each with its text; None for a line without fields.
-    Raises OperationalError for a wrong header with enforceSchema=false."""
+    """Yield each record after the header, as a pair of the tokenizer's fields and the record's text; the
+    fields are None for a line without fields. Raises OperationalError if enforceSchema is false and the
+    header differs from the schema."""
     settings = reading.settings
     limited = frozenset(reading.wanted) if reading.is_pruned else None
     tokenizer = tokenizer_of(settings, limited)
@@ -460,8 +470,8 @@ def _records(content: bytes, reading: CsvReading, path: str) -> Iterator[tuple[R
 
 
 def _check_header(names: Record | None, reading: CsvReading, path: str) -> None:
-    """Raise OperationalError, if enforceSchema is false, unless the header ``names`` are the schema's names,
-    ignoring case."""
+    """Do nothing if enforceSchema is true; otherwise raise OperationalError if the header's fields ``names``
+    differ from the names of the schema (case is ignored)."""
     if not reading.settings.checks_header or names is None:
         return
     fields = reading.fields

@@ -1,4 +1,4 @@
-"""The meaning of the characters of a CSV file."""
+"""The special characters of a CSV file, and the limits of its records."""
 
 from enum import Enum
 
@@ -22,10 +22,14 @@ class QuoteHandling(Enum):
 
 
 class Dialect(msgspec.Struct, frozen=True):
-    """The special characters and limits of a CSV file. A character that is switched off is NUL, as in Spark.
-    ``line_end`` ends a line, in texts of several lines only; empty = the first line end of the text. The
-    parser replaces a line end by ``newline``. ``null_value`` is the value of a field without characters,
-    ``empty_value`` of a field of quotes alone."""
+    """The special characters and limits of a CSV file; most fields are options of Spark's CSV reader. A
+    character that is switched off is NUL, as in Spark; ``comment`` is then empty.
+
+    ``escape_escape``: charToEscapeQuoteEscaping. ``null_value``: the value of a field without characters.
+    ``empty_value``: the value of a field that is only a pair of quotes. ``max_chars``: the longest field in
+    characters, -1 = no limit. ``handling``: unescapedQuoteHandling. ``line_end``: the end of a line in a text
+    of several lines, empty = the first line end in the text. ``newline``: the character by which the parser
+    replaces each line end."""
 
     sep: str = ","
     quote: str = '"'

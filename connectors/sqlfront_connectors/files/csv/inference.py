@@ -1,9 +1,9 @@
-"""The types of columns with inferSchema: the type of a column is widened text by text in the order of the
-file.
+"""The types of columns with inferSchema: the type of a column begins with the type of the first text, and is
+widened by each later text in the order of the file.
 
 Spark infers the types of each part of the input that a task reads, and then merges the types. The result may
-differ from the types of a single pass. The parts depend on the cluster: inference is refused where the parts
-could matter.
+differ from the types of a single pass. The parts depend on the cluster: where the parts could matter,
+NotSupportedError is raised.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -81,8 +81,8 @@ class CsvInference:
     # ---- texts
 
     def widened(self, kind: Kind, text: str | None) -> Kind:
-        """Return the type of a column whose type was ``kind`` before ``text``; an empty text, null and the
-        null value leave the type unchanged."""
+        """Return the type of a column that had the type ``kind`` before the text ``text`` was added. Null, an
+        empty text and the option nullValue leave the type unchanged."""
         if text is None or not text or text == self._settings.dialect.null_value:
             return kind
         if kind == STRING:
@@ -90,7 +90,7 @@ class CsvInference:
         return self._common(kind, self._type_from(kind, text)) or STRING
 
     def alone(self, text: str) -> pa.DataType:
-        """Return the type of a column that has this text only."""
+        """Return the type of a column whose only text is ``text``."""
         kind = self._alone.get(text)
         if kind is None:
             kind = self._alone.keep(text, self._type_from(None, text))
@@ -125,7 +125,8 @@ class CsvInference:
         return STRING if java_boolean(text) is None else BOOLEAN
 
     def _common(self, left: Kind, right: Kind) -> Kind:
-        """Return the type of a column with values of both types; None if Spark has no common type."""
+        """Return the narrowest type that holds values of both types. None stands for no type yet; the result
+        is also None if Spark has no common type."""
         if left is None or right is None or left == right:
             return left if right is None else right
         if STRING in (left, right):
@@ -177,7 +178,8 @@ class CsvInference:
         return common
 
     def _texts(self, column: pa.Array) -> pa.Array:
-        """Return the texts that count: neither null, empty nor the null value."""
+        """Return the texts of a column that have an influence on its type: all except nulls, empty texts and
+        texts equal to the option nullValue."""
         column = column.drop_null() if column.null_count else column
         null_value = self._settings.dialect.null_value
         if null_value:
@@ -197,8 +199,8 @@ class CsvInference:
         return kind
 
     def _fits(self, kind: Kind, texts: pa.Array) -> bool:
-        """Return whether a pattern proves that a column of type ``kind`` keeps its type with these texts;
-        False if the texts must be examined one by one."""
+        """Return whether a regular expression proves that a column of type ``kind`` keeps its type with these
+        texts; False if the texts must be examined one by one."""
         if kind in (DATE, TIMESTAMP):
             return self._are_plain_moments(texts, kind)
         return kind in _PLAIN and matches_all(texts, _PLAIN[kind])
@@ -211,14 +213,14 @@ class CsvInference:
         return matches_all(texts, _PLAIN[kind]) and not try_cast(texts, kind).null_count
 
     def _has_string(self, texts: pa.Array) -> bool:
-        """Return whether one of the texts alone has the type STRING, so that the column is a string whatever
-        texts precede it."""
+        """Return whether one of the texts is of no type but STRING: the column is then a string column,
+        whatever its other texts are."""
         return any(
             self.alone(text) == STRING for part in (texts[:_FIRST], texts) for text in _different(part)
         )
 
     def _mixes(self, texts: pa.Array) -> bool:
-        """Return whether the texts have more than one type, each taken alone."""
+        """Return whether the texts have more than one type if the type of each is inferred alone."""
         if len(texts) > _FIRST and self._are_plain_moments(texts, TIMESTAMP):
             return False
         return len({self.alone(text) for text in _different(texts)}) > 1
@@ -233,7 +235,8 @@ def _different(texts: pa.Array) -> Iterator[str]:
 
 
 def _decimal_of(text: str) -> pa.DataType | None:
-    """Return the narrowest decimal without a fraction that holds the text, None if no decimal does."""
+    """Return the narrowest decimal type with scale 0 that holds the number in ``text``; None if the text is
+    no such number or has more than 38 digits."""
     number = java_decimal(text)
     if number is None:
         return None

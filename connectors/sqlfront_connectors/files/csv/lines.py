@@ -53,7 +53,7 @@ def lines_of(content: bytes, settings: CsvSettings) -> Iterator[str]:
 
 
 def _encoded(text: str, encoding: str) -> bytes:
-    """Encode the text as Java's encoders do."""
+    """Encode the text as Java's encoders do: UTF-16 begins with a byte-order mark and is big-endian."""
     if encoding == "utf-16":
         return b"\xfe\xff" + text.encode("utf-16-be")
     return text.encode("utf-32-be" if encoding == "utf-32" else encoding)

@@ -39,10 +39,12 @@ class CsvMode(Enum):
 
 
 class CsvSettings(msgspec.Struct, frozen=True):
-    """All options for reading and writing, checked. ``infers``: inferSchema; ``several_lines``: multiLine;
-    ``checks_header``: enforceSchema is false. ``line_separator`` None: any of the usual line ends.
-    ``encoding``: a codec's name in lower case. ``corrupt``: the name of the column for the text of malformed
-    records. Formats of dates and times: a pattern, None = Spark's casts."""
+    """The checked options of ``USING csv``, for reading and writing. ``infers``: inferSchema.
+    ``several_lines``: multiLine, records may have several lines. ``checks_header``: True if enforceSchema is
+    false. ``line_separator``: None = any of LF, CR and CR LF. ``encoding``: the name of a Python codec in
+    lower case. ``corrupt``: the name of the column for the text of malformed records. ``date_format``,
+    ``timestamp_format`` and ``ntz_format``: Spark's patterns; None = texts are read as Spark's casts read
+    them."""
 
     dialect: Dialect
     header: bool
@@ -63,8 +65,8 @@ class CsvSettings(msgspec.Struct, frozen=True):
 
 
 def csv_settings(options: Mapping[str, str]) -> CsvSettings:
-    """Return the options as settings. Raises NotSupportedError for unsupported options or values,
-    ProgrammingError for values that Spark refuses.
+    """Check the options of a table and return them as settings. Names of options may have any case. Raises
+    NotSupportedError for unsupported options or values, ProgrammingError for values that Spark refuses.
 
     >>> csv_settings({"SEP": ";", "mode": "failfast"}).mode
     <CsvMode.FAIL: 'FAILFAST'>
@@ -97,8 +99,8 @@ def csv_settings(options: Mapping[str, str]) -> CsvSettings:
 
 
 class _Given:
-    """The given options, by their names in lower case, with the option's own name in place of a synonym.
-    Raises NotSupportedError for an unknown option."""
+    """The options of a table by name in lower case, where synonyms (``delimiter``, ``charset``) are replaced
+    by the option's main name. Raises NotSupportedError for an unknown option."""
 
     def __init__(self, options: Mapping[str, str]) -> None:
         lower = {key.lower(): value for key, value in options.items()}
@@ -134,8 +136,8 @@ class _Given:
             raise ProgrammingError(f"{name} should be an integer. Found {text}.") from None
 
     def character(self, name: str, default: str) -> str:
-        """Return the option's value, one character: ``default`` if the option isn't given, NUL for an empty
-        text. Raises ProgrammingError for more than one character."""
+        """Return the value of an option that is one character: ``default`` if the option isn't given, NUL if
+        its value is empty. Raises ProgrammingError for more than one character."""
         text = self._options.get(name)
         if text is None:
             return default

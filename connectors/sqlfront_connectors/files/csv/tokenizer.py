@@ -1,7 +1,8 @@
 """The grammar of CSV records of Spark's parser (univocity-parsers), one character at a time.
 
-Slow, and right in every corner: unescaped and unbalanced quotes, escapes of escapes, separators of several
-characters, fields over several lines. The tokenizer reads all files that fail the check of ``agreement``.
+The tokenizer is slow, and follows Spark's parser in every special case: unescaped and unbalanced quotes,
+escapes of escapes, separators of several characters, fields over several lines. It reads all files for which
+:mod:`~sqlfront_connectors.files.csv.agreement` can't prove that Arrow's reader gives the same fields.
 
 An *unescaped quote* is a quote inside a field that neither follows an escape nor precedes a separator.
 """
@@ -36,7 +37,7 @@ class RecordError(Exception):
 
 
 class EndOfText(Exception):
-    """The signal of the end of the text."""
+    """An internal signal: the tokenizer needs another character, and the text has none left."""
 
 
 @lru_cache(maxsize=256)
@@ -46,8 +47,8 @@ def any_of(characters: str) -> re.Pattern[str]:
 
 
 class Tokenizer:
-    """A tokenizer of texts into records, by a separator of one character. ``limited``: the columns that
-    ``max_chars`` limits; None = all.
+    """A tokenizer of one file's texts into records, whose separator has one character. ``limited``: the
+    ordinals of the columns to which the dialect's limit ``max_chars`` applies; None = all.
 
     >>> Tokenizer(Dialect()).line('1,"a, b",x"y')
     ['1', 'a, b', 'x"y']
@@ -77,7 +78,8 @@ class Tokenizer:
     # ---- records
 
     def line(self, text: str) -> Record | None:
-        """Return the record of one line; None if the line is empty or a comment."""
+        """Return the fields of the record in one line; None if the line is empty or a comment. Raises
+        RecordError for a record that Spark's parser refuses."""
         if not text:
             return None
         self._text, self._at, self._marked = text, 0, False
@@ -99,12 +101,13 @@ class Tokenizer:
             yield record
 
     def consumed(self) -> str:
-        """Return the text of the last parsed record, without the end of its line."""
+        """Return the characters of the text from which the last record was parsed, without the line end."""
         text = self._text[self._start : self._at]
         return text[:-2] if text.endswith("\r\n") else text[:-1] if text.endswith(("\n", "\r")) else text
 
     def _drop_mark(self) -> None:
-        """Drop the byte-order mark; if the text is only a mark, the parser sees a NUL instead."""
+        """Remove the byte-order mark at the text's beginning. A text that is only a mark becomes a NUL, as in
+        Spark's parser."""
         self._marked = self._text.startswith(_MARK)
         if self._marked:
             self._text = self._text[1:] or NUL
@@ -128,8 +131,8 @@ class Tokenizer:
             return self._last_record()
 
     def _take_record(self) -> Record | None:
-        """Return the collected fields as a record, and begin a new one; None without fields, as on an empty
-        line."""
+        """Return the fields collected so far as a record, and begin a new record; None if no field was
+        collected, as for an empty line."""
         record, self._row = self._row, []
         if record and self._is_first:
             self._is_first = False
@@ -137,9 +140,10 @@ class Tokenizer:
         return record or None
 
     def _check_first(self, record: Record) -> None:
-        """Raise an error for a first record on which Spark's parser fails: with ignoreTrailingWhiteSpace the
-        parser takes the record for names, trims them, and fails on a blank name. RecordError if it certainly
-        fails, NotSupportedError if that is unknown."""
+        """Raise an error for a first record on which Spark's parser fails. With ignoreTrailingWhiteSpace
+        alone Spark's parser trims the first record as if it were the header, and fails if a field is only
+        white space. Raises RecordError where Spark certainly fails, NotSupportedError where that is
+        unknown."""
         trims = self._dialect.ignore_trailing and not self._dialect.ignore_leading
         if trims:
             blank = [field for field in record if field is not None and not field.strip(_BLANKS)]
@@ -151,8 +155,8 @@ class Tokenizer:
                 raise NotSupportedError("CSV: several fields of white space alone in a first record")
 
     def _last_record(self) -> Record | None:
-        """Return the record that the text's end cut off, with its last field; None if no character of a
-        record is left."""
+        """Return the record that the end of the text completes, including its unfinished last field; None if
+        no characters were left for a record."""
         inside = self._ends_inside()
         if self._row or inside:
             if self._collected.tell() or inside:
@@ -191,8 +195,8 @@ class Tokenizer:
         self._line_end, self._end, self._second_end = line_end, line_end[0], line_end[1:]
 
     def _next(self) -> str:
-        """Return the next character and advance; for a line end, return the dialect's newline. Raises
-        EndOfText at the end of the text."""
+        """Return the next character and advance; in place of a line end, return ``newline`` of the dialect.
+        Raises EndOfText at the end of the text."""
         at = self._at
         if at >= len(self._text):
             raise EndOfText
@@ -218,8 +222,9 @@ class Tokenizer:
         self._skips = False
 
     def _end_field(self, *, trims: bool = False) -> None:
-        """Add the collected characters to the record as a field: the dialect's empty value if there are no
-        characters, None if the field was skipped. ``trims``: remove white space at the field's end."""
+        """Append the collected characters to the record as its next field: the dialect's ``empty_value`` if
+        there are none, None if the field is skipped because of its quotes. ``trims``: remove white space at
+        the field's end."""
         value, skipped = self._taken(), self._skips
         if self._trims or trims:
             value = value.rstrip(_BLANKS)
@@ -242,8 +247,8 @@ class Tokenizer:
             raise RecordError(f"more than {limit} characters in a field")
 
     def _append_until(self, *stops: str) -> str:
-        """Collect characters, from the current one up to the first of ``stops``, and return this stop. Raises
-        EndOfText if there is no stop."""
+        """Collect characters, from the current one up to the first that is one of ``stops``, and return this
+        character without collecting it. Raises EndOfText if none follows."""
         character = self._character
         pattern = any_of("".join(stops) + self._end)
         while character not in stops:
@@ -285,7 +290,8 @@ class Tokenizer:
                     self._push(dialect.null_value)
 
     def _keeps_field(self) -> bool:
-        """Return whether a quoted field counts after the treatment of its unescaped quotes."""
+        """Return whether the quoted field just parsed is to be added to the record. False only with
+        BACK_TO_DELIMITER after an unescaped quote, if no characters of the field are left."""
         return (
             not self._unescaped
             or self._handling is not QuoteHandling.BACK_TO_DELIMITER
@@ -293,8 +299,9 @@ class Tokenizer:
         )
 
     def _after_quoted(self) -> bool:
-        """Go on to the first character behind the separator after a quoted field, or to the line's end.
-        Returns False if the text ends there, else True."""
+        """Advance from a quoted field's closing quote over the separator to the first character of the next
+        field, or to the line end. If the text ends after the separator, or a line end follows the separator,
+        an empty last field is added. Return False if the text has ended, else True."""
         try:
             self._character = self._next()
             if self._character != self._sep:
@@ -311,8 +318,9 @@ class Tokenizer:
         return True
 
     def _plain_quoted(self) -> str | None:
-        """Return a quoted field up to the next quote, if this quote ends the field and no character before it
-        is a special case; else return None, without consuming characters."""
+        """Return the text of a quoted field up to the next quote, if that quote certainly ends the field and
+        no escape, line end or excessive length needs further treatment. Otherwise return None and consume no
+        characters; :meth:`_parse_quoted` must then parse the field."""
         text, at = self._text, self._at
         pattern = any_of(self._quote + self._escape + self._end)
         while (found := pattern.search(text, at)) is not None:
@@ -349,8 +357,9 @@ class Tokenizer:
         self._end_field()
 
     def _plain_unquoted(self) -> str | None:
-        """Return an unquoted field up to the next separator or line end; None, without consuming characters,
-        if the text ends before, or the field is too long. Raises RecordError for white space that Spark's
+        """Return an unquoted field up to the next separator or line end. Return None, without consuming
+        characters, if the text ends before, or the field is too long; :meth:`_parse_unquoted` then collects
+        the field's characters. Raises RecordError for white space before the first separator, which Spark's
         parser refuses."""
         text, start = self._text, self._at - 1
         at = start
@@ -417,8 +426,8 @@ class Tokenizer:
         self._append(value)
 
     def _parse_after_quote(self) -> None:
-        """Skip the white space after a closing quote. If another character than a separator or line end
-        follows, the field continues; RecordError if the dialect doesn't allow that."""
+        """Skip the white space after a closing quote. If a character other than a separator or line end
+        follows, continue the field; raise RecordError if the option unescapedQuoteHandling is RAISE_ERROR."""
         if self._character in (self._delimiter, self._newline) or self._character > " ":
             return
         blanks = ""
@@ -437,7 +446,8 @@ class Tokenizer:
             raise RecordError("text after a quoted field")
 
     def _process_escape(self) -> None:
-        """Process the current character, which is the quote or the escape."""
+        """Decide what the current character, a quote or the escape, means after the previous character, and
+        collect what it stands for."""
         character, previous, beyond = self._character, self._previous, self._dialect.escape_escape
         if character == self._escape and previous == beyond != NUL:
             self._append(self._escape)
@@ -454,7 +464,8 @@ class Tokenizer:
             self._handle_unescaped_in_value()
 
     def _handle_unescaped_in_value(self) -> None:
-        """Handle an escape after a closing quote: from here on quotes are a part of the field."""
+        """Handle an escape after a quote that seemed to close the field: depending on unescapedQuoteHandling,
+        skip the field, raise RecordError, or parse on with quotes as characters of the field."""
         if self._handling is QuoteHandling.SKIP_VALUE:
             self._skip_field()
         elif self._handling is QuoteHandling.RAISE_ERROR:
@@ -481,7 +492,8 @@ class Tokenizer:
         self._character = self._append_until(self._delimiter, self._newline)
 
     def _handle_unescaped_in_quotes(self) -> None:
-        """Handle a quote inside a quoted field that is not followed by a separator."""
+        """Handle a quote inside a quoted field that no separator follows, by the option
+        unescapedQuoteHandling. Raises RecordError if the option is RAISE_ERROR."""
         self._unescaped = True
         match self._handling:
             case QuoteHandling.BACK_TO_DELIMITER:
@@ -501,7 +513,7 @@ class Tokenizer:
     def _split_collected(self) -> None:
         """Divide the collected characters at separators: each part before a separator becomes a field of the
         record, the last part stays collected. Raises NotSupportedError for a line end among the characters,
-        and if not all columns are limited."""
+        and if only some columns are limited in length."""
         value, start = self._taken(), 0
         for found in any_of(self._delimiter + self._newline).finditer(value):
             if self._limited is not None:

@@ -1,5 +1,5 @@
-"""Conversion of CSV fields' texts into values. Numbers and truth values follow Java's parsers, dates and
-timestamps Spark's casts or a pattern; a text that doesn't parse is no value."""
+"""Conversion of CSV fields' texts into values. Numbers and booleans are parsed as Java does, dates and
+timestamps as Spark's casts do or by a pattern. A text that doesn't parse becomes null."""
 
 import re
 from collections.abc import Callable
@@ -54,9 +54,9 @@ _EXTREME: Final = 5000
 
 
 def values(texts: pa.Array, kind: pa.DataType, settings: CsvSettings, zone: str) -> pa.Array:
-    """Convert the texts into values of the type ``kind``, in physical form; null for null and for texts that
-    don't parse. ``zone``: the session's time zone. Raises NotSupportedError for a type without texts in
-    CSV."""
+    """Convert the texts into values of the type ``kind``, in physical form; null where a text is null or
+    doesn't parse. ``zone``: the session's time zone. Raises NotSupportedError for a type that CSV files can't
+    have."""
     if kind in (STRING, BINARY):
         return texts if kind == STRING else texts.cast(BINARY)
     if kind == DATE:
@@ -80,8 +80,9 @@ def values(texts: pa.Array, kind: pa.DataType, settings: CsvSettings, zone: str)
 
 
 def _mixed(texts: pa.Array, kind: pa.DataType, plain: bytes, parse: Callable[[str], object]) -> pa.Array:
-    """Convert the texts into values of the type ``kind``: texts of the characters ``plain`` alone by the
-    engine's cast, which agrees with Java there, each remaining text by ``parse``."""
+    """Convert the texts into values of the type ``kind``; null where a text doesn't parse. The engine's cast,
+    which agrees with Java for these characters, converts texts made of the characters ``plain`` only;
+    ``parse`` converts all other texts."""
     if consists_of(texts, plain):
         return try_cast(texts, kind)
     if not plain:
@@ -198,8 +199,8 @@ def _fitted(text: str, precision: int, scale: int) -> Decimal | None:
 
 def _patterned(texts: pa.Array, pattern: str, kind: pa.DataType, zone: str) -> pa.Array:
     """Parse the texts as values of ``kind``, a date or timestamp type, by one of Spark's patterns; null for
-    texts that don't parse. Raises NotSupportedError for a pattern with a time zone in timestamps without
-    one."""
+    texts that don't parse. Raises NotSupportedError if ``kind`` is TIMESTAMP_NTZ and the pattern has a time
+    zone."""
     if kind == TIMESTAMP:
         return parse_instants(texts, pattern, kind, zone, safe=True)
     if kind == TIMESTAMP_NTZ and _ZONE_LETTERS & set(pattern):
@@ -209,7 +210,7 @@ def _patterned(texts: pa.Array, pattern: str, kind: pa.DataType, zone: str) -> p
 
 
 def _days(local: pa.Array) -> pa.Array:
-    """Return the dates of local times."""
+    """Return the dates of a column of TIMESTAMP_NTZ values, by dropping the time of day."""
     batch = pa.RecordBatch.from_arrays([local], names=["value"])
     return evaluate(Cast(DATE, Column(TIMESTAMP_NTZ, 0)), batch, Settings())
 
@@ -220,8 +221,8 @@ def _cast_in_zone(texts: pa.Array, kind: pa.DataType, zone: str) -> pa.Array:
 
 
 def _with_gmt(texts: pa.Array, kind: pa.DataType, zone: str) -> pa.Array:
-    """Cast the texts to ``kind`` in the time zone ``zone``, null where the cast fails; texts that fail are
-    cast again without a GMT inside, as in 2000-01-01T00:00GMT+01:00."""
+    """Cast the texts to ``kind`` in the time zone ``zone``. A text that fails, and contains ``GMT``, is cast
+    again without it, as in 2000-01-01T00:00GMT+01:00. Null where both casts fail."""
     found = _cast_in_zone(texts, kind, zone)
     odd = pc.and_(pc.is_null(found), pc.fill_null(pc.match_substring(texts, "GMT"), False))
     if not pc.any(odd).as_py():
@@ -250,8 +251,8 @@ def _ntz(texts: pa.Array, settings: CsvSettings, zone: str) -> pa.Array:
 
 
 def readable(text: str, kind: pa.DataType, settings: CsvSettings, pattern: str | None) -> bool:
-    """Return whether a text is a value of ``kind``, a date or timestamp type: by the pattern, or without a
-    pattern by a cast."""
+    """Return whether a text can be read as a value of ``kind``, a date or timestamp type. ``pattern``:
+    Spark's pattern of the text; None = the text must be one that Spark's cast accepts."""
     texts = from_values([text], STRING)
     if pattern is not None:
         return not _patterned(texts, pattern, kind, "UTC").null_count
@@ -261,5 +262,5 @@ def readable(text: str, kind: pa.DataType, settings: CsvSettings, pattern: str |
 
 
 def matches_all(texts: pa.Array, pattern: str) -> bool:
-    """Return whether all the texts match a regular expression; no text is null."""
+    """Return whether every text matches the regular expression ``pattern``. The array has no nulls."""
     return bool(pc.all(pc.match_substring_regex(texts, pattern)).as_py())

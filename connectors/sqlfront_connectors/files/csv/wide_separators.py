@@ -1,5 +1,6 @@
-"""The CSV grammar with a separator of several characters. Only quoted fields without special cases are
-supported: Spark's parser treats the others differently than with a separator of one character."""
+"""The CSV grammar with a separator of several characters. Quoted fields with an escape, quote, line end or
+leading separator inside are not supported: Spark's parser treats them differently than with a separator of
+one character."""
 
 from sqlfront_connectors.files.csv.tokenizer import NUL, Tokenizer
 from sqlfront_values.errors import NotSupportedError
@@ -21,13 +22,15 @@ class WideTokenizer(Tokenizer):
         return inside
 
     def _keep_matched(self) -> None:
-        """Add the matched beginning of an incomplete separator, if any, to the field's characters."""
+        """Collect the characters that began like a separator and turned out not to be one, if there are any,
+        as a part of the field."""
         if 0 < self._matched < len(self._sep):
             self._append(self._sep[: self._matched])
         self._matched = 0
 
     def _match_separator(self) -> bool:
-        """Advance while the characters match the separator; returns whether a whole separator matched."""
+        """Advance as long as the characters match the separator; return True after a whole separator, False
+        (with the matched characters collected as a part of the field) otherwise."""
         while self._character == self._sep[self._matched]:
             self._matched += 1
             if self._matched == len(self._sep):
@@ -68,8 +71,8 @@ class WideTokenizer(Tokenizer):
         self._keep_matched()
 
     def _parse_plain_quoted(self) -> None:
-        """Parse a quoted field without special cases that precedes a separator or the end of the line. Raises
-        NotSupportedError for other quoted fields."""
+        """Parse a quoted field and the separator or line end after it. Raises NotSupportedError for a field
+        with an escape, quote, line end or leading separator inside."""
         text = self._text
         end = text.find(self._quote, self._at)
         field = text[self._at : end]

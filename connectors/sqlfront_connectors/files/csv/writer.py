@@ -1,5 +1,5 @@
-"""The writer of CSV files, equal to Spark's generator: values as texts in the session's time zone, without
-the white space around them, quoted where necessary."""
+"""The writer of CSV files, whose output equals that of Spark's writer: values as texts in the session's time
+zone, without leading and trailing white space, quoted where necessary."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
@@ -30,8 +30,9 @@ Texts = list[str | None]
 def write(
     path: str, batches: Sequence[pa.RecordBatch], schema: pa.Schema, options: Mapping[str, str], zone: str
 ) -> None:
-    """Write the batches, in physical form, to a new file at ``path``; ``schema`` is their logical schema,
-    ``zone`` the time zone of times."""
+    """Write the batches, in physical form, to a new file at ``path``. ``schema``: the batches' logical
+    schema. ``options``: the options of ``USING csv``. ``zone``: the time zone in which timestamps are
+    written."""
     settings = csv_settings(options)
     lines = _Lines(settings, options)
     with open(path, "w", encoding=settings.encoding, newline="") as out:
@@ -81,8 +82,8 @@ def _instants(column: pa.Array, pattern: str | None, zone: str) -> Texts:
 
 
 def _usual_text(moment: Moment) -> str:
-    """Return Spark's default text of a moment with its offset, including the offset's seconds unless they are
-    0."""
+    """Return the text of a timestamp in Spark's default pattern, with the offset from UTC; seconds of the
+    offset are written only if they are not 0."""
     offset = moment.offset * 1_000_000
     letters = "XXX" if offset % MICROS_PER_MINUTE == 0 else "XXXXX"
     return formatter(f"{_NTZ_PATTERN}{letters}")(moment)
@@ -108,8 +109,8 @@ class _Lines:
         self._empty = self._instead(given.get("emptyvalue", '""'))
 
     def line(self, texts: Sequence[str | None]) -> str:
-        """Return the line of one record, with its line end; the empty string if the line would be empty. A
-        text of None is null."""
+        """Return the line of one record, with its line end; the empty string if the line would be empty.
+        ``texts``: the fields' texts, None = null."""
         fields = [self._field(text, is_first=place == 0) for place, text in enumerate(texts)]
         line = self._dialect.sep.join(fields)
         return line + self._end if line else ""
@@ -127,8 +128,8 @@ class _Lines:
         return self._quoted(text) if is_comment or self._needs_quotes(text) else text
 
     def _instead(self, text: str) -> str:
-        """Return the field that stands for null or for an empty text: ``text``, quoted if necessary,
-        unchanged if it is quoted already."""
+        """Return the field that the file has for null or for an empty text. ``text``: the option nullValue or
+        emptyValue; it is quoted if necessary, and unchanged if it is quoted already."""
         quote = self._dialect.quote
         has_quotes = len(text) > 1 and text[0] == quote == text[-1]
         return text if has_quotes or not self._needs_quotes(text) else self._quoted(text)

@@ -34,8 +34,8 @@ def column_of(values: Sequence[object], kind: pa.DataType) -> pa.Array:
 
 
 def _inner(values: Sequence[object], kind: pa.DataType) -> pa.Array:
-    """Return an array of the values, which are inside of other values: decimals have their logical form
-    there, other types their physical form."""
+    """Return an array of values that are parts of arrays, structs or maps: decimals are in their logical type
+    there, other types in physical form."""
     if pa.types.is_list(kind):
         lists: list[list[object] | None] = list(values)  # type: ignore[arg-type]
         items = [item for one in lists for item in one or ()]

@@ -1,4 +1,5 @@
-"""Spark's checks around its JSON parser: the column of corrupt records, and conditions within a record."""
+"""Spark's checks around its JSON parser: the column of corrupt records, and the query's filters that the
+parser applies while it reads a record."""
 
 from collections.abc import Sequence
 from enum import Enum
@@ -15,8 +16,8 @@ from sqlfront_values.types import BOOLEAN, STRING, ddl, physical
 
 
 class Pushdown(Enum):
-    """The conditions that Spark's parser checks while reading a record. The parser leaves the record at the
-    first false condition: errors behind that place go unnoticed."""
+    """The kind of the filters that Spark's parser checks while it reads a record. The parser stops reading
+    the record as soon as a filter is false, so that errors in the rest of the record go unnoticed."""
 
     NONE = "none"
     """No condition: the parser reads the whole record."""
@@ -27,9 +28,8 @@ class Pushdown(Enum):
 
 
 def pushdown(filters: Sequence[EngineExpr], schema: pa.Schema, settings: JsonSettings) -> Pushdown:
-    """Return the :class:`Pushdown` that describes ``filters`` (over ordinals of ``schema``) for Spark's
-    parser: only conditions over fields of the JSON text count, not conditions over partitions or corrupt
-    records."""
+    """Return the :class:`Pushdown` of the query's filters (over ordinals of ``schema``). Only filters that
+    use nothing but fields of the JSON text count; filters over the column of corrupt records are ignored."""
     fields = {index for index, name in enumerate(schema.names) if name != settings.corrupt_column}
     pushed = [condition for condition in filters if columns_used(condition) <= fields]
     if not pushed:

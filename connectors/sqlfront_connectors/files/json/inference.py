@@ -1,6 +1,7 @@
 """The types of JSON records, and the type that covers several types, by the rules of Spark's inference.
 
-Fields stay lists of pairs, since a name may occur twice, or in two cases, until all records are seen.
+The fields of an object are a list of pairs, not a mapping, because until all records are seen a name may
+occur twice, or in upper and lower case.
 """
 
 from collections.abc import Iterable, Sequence
@@ -31,20 +32,21 @@ from sqlfront_values.types import (
 
 
 class ObjectFields(msgspec.Struct, frozen=True):
-    """The type of an object: pairs of a field's name and type, in Java's order of names."""
+    """The type of a JSON object. ``members``: pairs of a field's name and type, in the order in which Java
+    compares the names."""
 
     members: tuple[tuple[str, "Kind"], ...] = ()
 
 
 class Items(msgspec.Struct, frozen=True):
-    """The type of an array."""
+    """The type of a JSON array. ``item``: the type that covers all its elements."""
 
     item: "Kind"
 
 
 class MalformedRecord(msgspec.Struct, frozen=True):
-    """The type of a malformed record in mode FAILFAST. The error is raised later, since a record before it
-    may raise another error."""
+    """The type that stands for a malformed record in mode FAILFAST. Its error is not raised at once, because
+    an earlier record may have to raise another error."""
 
 
 Kind: TypeAlias = pa.DataType | ObjectFields | Items | MalformedRecord
@@ -62,13 +64,13 @@ class JsonInference:
         self.kind: Kind = ObjectFields()
 
     def add(self, kind: Kind) -> None:
-        """Add the type of another record."""
+        """Widen ``kind`` so that it also covers the type of another record."""
         self.kind = self.wider_root(self.kind, kind)
 
     def malformed(self) -> Kind | None:
-        """Return the type that the mode gives to a malformed record: an object with the column of corrupt
-        records (PERMISSIVE), None if the record is left out (DROPMALFORMED), or MalformedRecord
-        (FAILFAST)."""
+        """Return the type that stands for a malformed record, by the option ``mode``: an object with only the
+        column of corrupt records (PERMISSIVE), None if the record is left out (DROPMALFORMED), or
+        MalformedRecord (FAILFAST)."""
         match self._settings.mode:
             case JsonMode.PERMISSIVE:
                 return ObjectFields(((self._settings.corrupt_column, STRING),))
@@ -78,8 +80,8 @@ class JsonInference:
                 return MalformedRecord()
 
     def of_tokens(self, tokens: JsonTokens) -> Kind:
-        """Return the type of the value that begins with the current token, and read the tokens to the value's
-        end. Raises JsonSyntaxError for malformed JSON."""
+        """Return the type of the value that begins with the current token, and advance to the value's last
+        token. Raises JsonSyntaxError for malformed JSON."""
         match tokens.token:
             case None | Token.NULL:
                 return VOID
@@ -126,9 +128,9 @@ class JsonInference:
         return exact_decimal(text)
 
     def wider_root(self, left: Kind, right: Kind) -> Kind:
-        """Return the type that covers two types of a file's records; an array at the top counts as its
-        elements. In mode FAILFAST, raises ProgrammingError for a malformed record, or a record that is not an
-        object."""
+        """Return the type that covers two types of a file's records. An array at the top level counts as its
+        elements, each a record. A record that is not an object is treated as malformed by the option
+        ``mode``. In mode FAILFAST, raises ProgrammingError for a malformed record."""
         if isinstance(left, MalformedRecord) or isinstance(right, MalformedRecord):
             raise _malformed_schema()
         if isinstance(left, Items):
@@ -157,8 +159,8 @@ class JsonInference:
                 raise _invalid_record(other)
 
     def schema(self) -> pa.Schema:
-        """Return the columns of all added records, empty without columns. Raises ProgrammingError
-        (COLUMN_ALREADY_EXISTS) for two names that are equal but for case."""
+        """Return the columns that cover all added records; the schema is empty if there are none. Raises
+        ProgrammingError (COLUMN_ALREADY_EXISTS) for two names that are equal but for case."""
         kind = self._settled(self.kind)
         if not isinstance(kind, pa.StructType):
             return pa.schema([])
@@ -166,9 +168,9 @@ class JsonInference:
         return pa.schema(list(kind))
 
     def _settled(self, kind: Kind) -> pa.DataType | None:
-        """Return the final type of a column of the type ``kind``; None if the column is left out. Objects
-        without fields are left out; a value that is always null becomes a string, or is left out with
-        dropFieldIfAllNull."""
+        """Return the final type of a column whose records have the type ``kind``; None if the column is left
+        out. Left out are objects without fields and arrays of them. A column that is always null becomes a
+        string, or is left out with dropFieldIfAllNull."""
         match kind:
             case Items(item):
                 inner = self._settled(item)
@@ -184,10 +186,10 @@ class JsonInference:
 
 
 def inferred(files: Sequence[Sequence[Kind]], settings: JsonSettings) -> pa.Schema:
-    """Return the columns of files; ``files`` has the types of each file's records.
+    """Return the columns that Spark infers for a table. ``files``: for each file the types of its records.
 
-    Where names differ by case alone, the type may depend on the order of files, which Spark leaves to chance;
-    then NotSupportedError is raised.
+    Where names differ by case alone, the types may depend on the order in which Spark happens to read the
+    files; NotSupportedError is raised if the result would differ.
     """
     schemas = []
     for ordered in (files, files[::-1]) if len(files) > 1 else (files,):
@@ -202,8 +204,8 @@ def inferred(files: Sequence[Sequence[Kind]], settings: JsonSettings) -> pa.Sche
 
 
 def distinct(kinds: Iterable[Kind]) -> list[Kind]:
-    """Return each type once, in the order of first occurrence. Repeated types don't change the inferred type,
-    unless names differ by case."""
+    """Return the types without repetitions, in the order of first occurrence. Unless names of fields differ
+    by case alone, repetitions have no influence on the inferred type."""
     objects = {id(kind): kind for kind in kinds}  # quick for types that are the same object
     return list(dict.fromkeys(objects.values()))
 
@@ -229,7 +231,7 @@ def _add_names(kind: Kind, names: set[str]) -> None:
 
 
 def _malformed_schema() -> ProgrammingError:
-    """Return Spark's error for a record that doesn't parse during inference, in mode FAILFAST."""
+    """Return Spark's error, in mode FAILFAST, for a record that inference can't parse."""
     return ProgrammingError(
         "Malformed records are detected in schema inference. Parse Mode: FAILFAST.",
         condition="MALFORMED_RECORD_IN_PARSING.WITHOUT_SUGGESTION",
@@ -237,7 +239,8 @@ def _malformed_schema() -> ProgrammingError:
 
 
 def _invalid_record(kind: pa.DataType) -> ProgrammingError:
-    """Return Spark's error for a record that is not an object during inference, in mode FAILFAST."""
+    """Return Spark's error, in mode FAILFAST, for a record that is not a JSON object. ``kind``: the type that
+    inference has found instead."""
     return ProgrammingError(
         "Detected an invalid type of a JSON record while inferring a common schema in the mode FAILFAST. "
         f'Expected a STRUCT type, but found "{sql_name(kind)}".',
@@ -278,8 +281,8 @@ def _wider_decimal(left: pa.Decimal128Type, right: pa.Decimal128Type) -> pa.Data
 
 
 def _tightest(left: Kind, right: Kind) -> Kind | None:
-    """Return a type that holds both without loss by Spark's general rule, in which names that differ by case
-    alone are equal; None if no type does."""
+    """Return the type that holds the values of both types without loss; None if there is none. By Spark's
+    general rule for types, names that differ by case alone are equal."""
     match left, right:
         case ObjectFields(), ObjectFields():
             return left if left == right else _tightest_fields(left, right)
@@ -319,9 +322,9 @@ def _tightest_fields(left: ObjectFields, right: ObjectFields) -> ObjectFields | 
 def _merged(
     left: tuple[tuple[str, Kind], ...], right: tuple[tuple[str, Kind], ...]
 ) -> tuple[tuple[str, Kind], ...]:
-    """Merge two lists of fields that are sorted in Java's order: a field in both lists has the type that
-    covers both types. If a list has a name several times, its fields are merged with the other list's in
-    turn."""
+    """Merge the fields of two objects, both sorted in Java's order; a field that both objects have gets the
+    type that covers its two types. If an object has a name several times, its first field of the name is
+    merged with the other object's first, its second with the other's second, and so on."""
     merged: list[tuple[str, Kind]] = []
     one, two = 0, 0
     while one < len(left) and two < len(right):
@@ -348,8 +351,8 @@ def _java_order(member: tuple[str, Kind]) -> bytes:
 
 
 def exact_decimal(text: str) -> pa.DataType:
-    """Return the decimal type that holds exactly the number in ``text``, double if no decimal type does.
-    Raises ProgrammingError for a number with a negative scale, such as ``1E3``."""
+    """Return the decimal type that holds exactly the number in ``text``; double if the number has more than
+    38 digits. Raises ProgrammingError for a number with a negative scale, such as ``1E3``."""
     _, digits, exponent = Decimal(text).as_tuple()
     assert isinstance(exponent, int)
     precision, scale = len(digits), -exponent
@@ -376,8 +379,8 @@ def _decimal_of_text(text: str) -> pa.DataType | None:
 
 
 def java_decimal(text: str) -> Decimal:
-    """Parse the number as Java's BigDecimal does, after removing commas. Raises InvalidOperation if the text
-    is not a finite number."""
+    """Remove commas from ``text`` and parse it as Java's BigDecimal does. Raises decimal.InvalidOperation if
+    the text is not a finite number."""
     text = text.replace(",", "")
     if not text.isascii() or text.strip() != text or "_" in text or not text or text[-1] not in "0123456789.":
         raise InvalidOperation

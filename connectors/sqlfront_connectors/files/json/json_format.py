@@ -1,7 +1,7 @@
 """JSON files as Spark's JacksonParser reads them: one value a line, or with multiLine one value a file.
 
-Plain JSON goes through Arrow's reader; all other JSON goes, record by record, through
-:mod:`sqlfront_connectors.files.json`.
+Arrow's reader reads plain JSON; the other readers of :mod:`sqlfront_connectors.files.json` read all other
+JSON, record by record.
 """
 
 import re
@@ -63,8 +63,8 @@ def infer_schema(
 ) -> pa.Schema:
     """Return the fields of all records of the files, in alphabetical order, with the types that Spark infers.
     The needed memory is charged to ``memory``. Raises OperationalError for an unreadable file,
-    ProgrammingError for malformed records in mode FAILFAST, NotSupportedError for a sample or a result that
-    depends on the order of files."""
+    ProgrammingError for malformed records in mode FAILFAST, NotSupportedError for the option samplingRatio
+    and for a result that depends on the order of files."""
     settings = json_settings(options)
     if settings.sampling < _WHOLE:
         raise NotSupportedError("option samplingRatio of USING json without a schema")
@@ -82,8 +82,9 @@ def infer_schema(
 
 
 def _kinds(content: bytes, settings: JsonSettings, *, each_record: bool = False) -> list[Kind]:
-    """Return the types of a file's records. Without ``each_record`` equal types are given once, and many
-    records may be given as their common type where Arrow can infer it."""
+    """Return the types of a file's records. With ``each_record`` the result has one type per record; without
+    it, each type occurs once, and where Arrow can infer the common type of many records, that type stands for
+    them."""
     inference = JsonInference(settings)
     kinds: list[Kind] = []
     if not is_plain(settings) or settings.infers_specially:
@@ -110,8 +111,8 @@ def _record_kinds(
     inference: JsonInference,
     settings: JsonSettings,
 ) -> Iterator[Kind]:
-    """Yield the types of single records, without malformed records that the mode leaves out. ``lines``: the
-    quick reader, which takes plain lines; None = all records are read token by token."""
+    """Yield the type of each record; malformed records are left out in mode DROPMALFORMED. ``lines``: the
+    quick reader, which is tried first for each record; None = all records are read token by token."""
     for record in records:
         kind = None if lines is None else lines.kind(record.decode())
         if kind is None:
@@ -121,8 +122,8 @@ def _record_kinds(
 
 
 def _careful_kind(record: bytes, inference: JsonInference, settings: JsonSettings) -> Kind | None:
-    """Return the type of a record, read token by token; None if the record is malformed and malformed records
-    are left out. Raises NotSupportedError for JSON that is nested too deeply."""
+    """Return the type of a record, read token by token; None if the record is malformed and the mode is
+    DROPMALFORMED. Raises NotSupportedError for JSON that is nested too deeply."""
     try:
         text, _ = as_utf8(record, settings)
         tokens = JsonTokens(text, settings.liberties)
@@ -142,10 +143,11 @@ def read(
     context: ProcessorContext,
     filters: Sequence[EngineExpr] = (),
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the columns ``names`` of one file in physical form. ``schema``: the columns of the files.
-    ``filters`` are the query's conditions on all rows, over ordinals of ``schema``; they decide, as in
-    Spark's parser, which errors behind a false condition go unnoticed. Raises DataError for a malformed
-    record in mode FAILFAST, NotSupportedError where Spark's answer is not certain."""
+    """Yield the columns ``names`` of one file, in batches in physical form. ``schema``: the columns of the
+    files. ``filters``: the query's conjuncts, over ordinals of ``schema``. No row is dropped by them; but
+    Spark's parser stops reading a record at a false conjunct, so they decide which errors in the rest of a
+    record go unnoticed. Raises OperationalError for an unreadable file, DataError for a malformed record in
+    mode FAILFAST, NotSupportedError where Spark's answer is not certain."""
     how = json_settings(options)
     check_corrupt_column(names, schema, how)
     wanted = pa.schema([schema.field(name) for name in names])
@@ -183,14 +185,14 @@ def read(
 
 
 def _record_pieces(content: bytes, settings: JsonSettings) -> Iterator[bytes]:
-    """Return an iterator over pieces of the content, cut between records; with multiLine the whole content is
-    one piece."""
+    """Return an iterator over parts of the content, which are cut only between records; with multiLine the
+    whole content is the only part."""
     return iter((content,)) if settings.multi_line else pieces(content, settings.separator or b"\n")
 
 
 def _content(path: str, settings: JsonSettings, access: FileAccess, memory: Account) -> bytes:
-    """Return the bytes of the file, charged to ``memory``, without a byte order mark at the beginning unless
-    multiLine is set. Raises NotSupportedError for a key with half a surrogate pair."""
+    """Return the bytes of the file, charged to ``memory``, without a byte order mark at the beginning (with
+    multiLine the mark stays). Raises NotSupportedError for an object's key with half of a surrogate pair."""
     content = content_of(path, access, memory)
     if _has_surrogates_in_key(content):
         raise NotSupportedError("JSON with a key that may have half a surrogate pair")  # broken for Spark
@@ -198,14 +200,15 @@ def _content(path: str, settings: JsonSettings, access: FileAccess, memory: Acco
 
 
 def _has_surrogates_in_key(content: bytes) -> bool:
-    """Return whether a key of the records has the escape of half a surrogate pair, or of a whole pair."""
+    r"""Return whether a key of an object has an escape such as ``\ud83d``, which is half of a surrogate pair,
+    alone or as a part of a pair."""
     if b"\\ud" not in content and b"\\uD" not in content:
         return False
     return any(found["colon"] for pattern in _SURROGATES for found in pattern.finditer(content))
 
 
 def check_writable(options: Mapping[str, str]) -> None:
-    """Raise NotSupportedError, which names the option, for options of a table that would change the text that
+    """Raise NotSupportedError, which names the option, for an option of a table that would change what
     :func:`write` writes."""
     settings = json_settings(options)
     given = {
@@ -221,9 +224,9 @@ def check_writable(options: Mapping[str, str]) -> None:
 
 
 def write(path: str, batches: Sequence[pa.RecordBatch], options: Mapping[str, str], zone: str) -> None:
-    """Write a new file of JSON lines at ``path`` from batches in logical types, as ``to_json`` writes rows:
-    null fields are left out, decimals are numbers, binaries are in base 64, times in the time zone ``zone``.
-    Raises NotSupportedError as :func:`check_writable`."""
+    """Write a new file of JSON lines at ``path`` from batches in logical types, in the form of Spark's
+    ``to_json``: null fields are left out, decimals are numbers, binaries are in base 64, times in the time
+    zone ``zone``. Raises NotSupportedError for the options that :func:`check_writable` refuses."""
     check_writable(options)
     with open(path, "w", encoding="utf-8") as out:
         for batch in batches:

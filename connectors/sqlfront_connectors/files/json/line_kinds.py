@@ -1,6 +1,8 @@
-"""The types of lines that each hold a plain JSON object, by the standard library's scanner.
+"""The types of lines that each hold a plain JSON object, inferred with the scanner of Python's standard
+library.
 
-Types are numbered, so that the type that covers two types is computed once and looked up later.
+Each type has a number, so that the type that covers two types is computed once and then looked up by the two
+numbers.
 """
 
 import json
@@ -16,13 +18,14 @@ _HIGH: Final = 2**63 - 1
 
 
 class _Object(msgspec.Struct, frozen=True):
-    """A scanned object, reduced to the number of its type."""
+    """The type of a scanned object, as the type's number."""
 
     number: int
 
 
 class LineKinds:
-    """A quick reader of the types of lines; it keeps the types for the next lines."""
+    """A quick reader of the types of lines that each hold one plain JSON object. The reader remembers types,
+    so that a line like an earlier one is quick."""
 
     def __init__(self) -> None:
         self._kinds: list[Kind] = []
@@ -34,8 +37,8 @@ class LineKinds:
         self._decode = json.JSONDecoder(object_pairs_hook=self._object, parse_constant=_no_word).raw_decode
 
     def kind(self, line: str) -> Kind | None:
-        """Return the type of the line's object; None if the line isn't plain JSON, so that the careful reader
-        has to read the line."""
+        """Return the type of the object in the line; None if the line isn't plain JSON, or nested too deeply:
+        the caller then reads the line token by token."""
         try:
             value, end = self._decode(line)
         except (ValueError, RecursionError):
@@ -86,7 +89,7 @@ class LineKinds:
         return number
 
     def _number(self, kind: Kind) -> int:
-        """Return the number of a type, a new number for a new type."""
+        """Return the number of a type; a type that is new gets the next number."""
         key = ("kind", repr(kind))
         number = self._numbers.get(key)
         if number is None:

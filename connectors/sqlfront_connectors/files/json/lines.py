@@ -1,9 +1,9 @@
-"""A reader of lines that each hold a plain JSON object, by the standard library's scanner. The reader handles
-values that Arrow can't put into columns of one type, such as numbers read as strings, but none of Jackson's
-liberties.
+"""A reader of lines that each hold a plain JSON object, by the scanner of Python's standard library. The
+reader handles values that Arrow can't put into columns of one type, such as numbers read as strings. JSON
+that only Jackson accepts by its options (such as single quotes or comments) is not plain.
 
-The reader rejects a line that isn't plain, or has a value that does not fit: the careful reader takes the
-whole line.
+A line that isn't plain, or has a value that doesn't fit its column's type, is rejected; the careful reader
+(:mod:`~sqlfront_connectors.files.json.reading`) then reads the line.
 """
 
 import json
@@ -54,7 +54,8 @@ _SCAN: Final = json.JSONDecoder(object_pairs_hook=_members, parse_constant=_no_w
 
 
 class LineReader:
-    """A reader of lines into rows of ``schema``, without the column of corrupt records."""
+    """A reader that turns lines into rows of ``schema``, a schema without the column of corrupt records.
+    ``zone``: the time zone of timestamps without a zone."""
 
     def __init__(self, schema: pa.Schema, settings: JsonSettings, zone: str) -> None:
         self._settings = settings
@@ -63,8 +64,9 @@ class LineReader:
         self._fields = {field.name: (index, self._fit(field.type)) for index, field in enumerate(schema)}
 
     def row(self, line: str) -> Row | None:
-        """Return the values of the schema's fields in the line's object, null for missing fields; None if the
-        line isn't plain or a value doesn't fit, so that the careful reader has to read the line."""
+        """Return the row of the object in the line: the values of the schema's fields, None for null and for
+        missing fields. Return None if the line isn't plain JSON or a value doesn't fit its type: the careful
+        reader has to read the line."""
         row: Row = [None] * self._width
         try:
             self._fill(row, line)
@@ -108,9 +110,9 @@ class LineReader:
         return lambda value, text: inner(value)
 
     def _inner(self, kind: pa.DataType) -> Callable[[object], object]:
-        """Return a function that converts a scanned value, which is inside of another value and whose text is
-        not known, into a value of the type ``kind``. The function raises UnfitError if the value doesn't fit
-        the type."""
+        """Return a function that converts a value of the scanner into a value of the type ``kind``, without
+        the value's text in the file (values inside of arrays and objects come without their text). The
+        function raises UnfitError if the value doesn't fit the type."""
         if kind == STRING:
             return lambda value: well_formed(_of(str, value))
         if kind == BOOLEAN:
@@ -146,8 +148,9 @@ class LineReader:
 
 
 def _single(value: object, text: str) -> float:
-    """Return the number in single precision, rounded once from its text; an integer has no negative zero.
-    Raises UnfitError if ``value`` is not a number."""
+    """Return the number as the nearest single-precision float. ``value``: the scanned value; ``text``: its
+    text in the file, from which a fraction is rounded directly to single precision. Raises UnfitError if
+    ``value`` is not a number."""
     return parse_single(text) if type(value) is float else parse_single(str(_of(int, value)))
 
 

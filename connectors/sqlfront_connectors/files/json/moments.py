@@ -1,4 +1,5 @@
-"""Dates and timestamps of JSON texts: by a format, or by the rules of Spark's casts."""
+"""Dates and timestamps of JSON texts, read by an option's format or, without the option, as Spark's casts
+read texts."""
 
 import re
 from collections.abc import Callable
@@ -28,8 +29,8 @@ _KEPT: Final = 4096
 
 
 def date_reader(settings: JsonSettings) -> Reader:
-    """Return a function that reads a text as a date, in days since 1970, by the option dateFormat or as
-    Spark's cast. The function raises ValueError for a malformed text."""
+    """Return a function that reads a text as a date, in days since 1970: by the option dateFormat if it is
+    given, else as Spark's cast. The function raises ValueError for a malformed text."""
     pattern = settings.date_format
     if pattern is None:
         return lru_cache(_KEPT)(_cast_date)
@@ -56,10 +57,10 @@ def _cast_date(text: str) -> int:
 
 
 def timestamp_reader(settings: JsonSettings, zone: str, *, lenient: bool = True) -> Reader:
-    """Return a function that reads a text as a timestamp, in microseconds since 1970, by the option
-    timestampFormat or as Spark's cast; texts without a zone are in ``zone``. The function raises ValueError
-    for a malformed text. ``lenient``: without a format a GMT inside of a text is ignored, as in old Spark
-    versions."""
+    """Return a function that reads a text as a timestamp, in microseconds since 1970: by the option
+    timestampFormat if it is given, else as Spark's cast. Texts without a zone are in ``zone``. The function
+    raises ValueError for a malformed text. ``lenient``: without the option, ``GMT`` inside of a text is
+    ignored, as in old Spark versions."""
     pattern = settings.timestamp_format
     if pattern is not None:
         parse = parser(pattern)
@@ -97,9 +98,9 @@ def _refuse_clock(text: str) -> NoReturn:
 
 
 def timestamp_ntz_reader(settings: JsonSettings) -> Reader:
-    """Return a function that reads a text as a timestamp without a zone, in microseconds since 1970, by the
-    option timestampNTZFormat or as Spark's cast. The function raises ValueError for a malformed text, and for
-    a text with a zone."""
+    """Return a function that reads a text as a timestamp without time zone, in microseconds since 1970: by
+    the option timestampNTZFormat if it is given, else as Spark's cast. The function raises ValueError for a
+    malformed text, and for a text with a zone."""
     pattern = settings.timestamp_ntz_format
     if pattern is not None:
         parse = parser(pattern)
@@ -122,7 +123,8 @@ def timestamp_ntz_reader(settings: JsonSettings) -> Reader:
 
 
 def is_timestamp(settings: JsonSettings) -> Callable[[str], bool]:
-    """Return a function that returns whether inference takes a text for a timestamp."""
+    """Return a function that tells whether schema inference (inferTimestamp) regards a text as a
+    timestamp."""
     read = timestamp_reader(settings, "UTC", lenient=False)
 
     def check(text: str) -> bool:

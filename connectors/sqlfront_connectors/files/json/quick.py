@@ -1,10 +1,10 @@
 """Arrow's JSON reader, used where the bytes prove that its rules and Spark's agree.
 
-Arrow takes standard JSON only, and refuses a field whose type differs from its column's or that occurs twice;
-the careful reader reads all refused pieces, in ever smaller parts. Where Arrow takes more than Spark, or
-makes another value of a text, the bytes are checked: lines have to hold one object each, text has to be
-UTF-8, and there must be no words for numbers, no negative zero without a point, and nothing beyond Jackson's
-bounds.
+Arrow refuses JSON that is not standard, a value whose type differs from its column's, and a field that occurs
+twice. A refused piece is cut into ever smaller parts, and the careful reader (``reading``) reads the parts
+that Arrow still refuses. Where Arrow accepts more than Spark, or reads a text as another value, the bytes are
+checked first: each line must hold one object, and the text must be UTF-8, without the values ``NaN``,
+``Infinity`` and ``-0``, and within Jackson's limits.
 """
 
 import re
@@ -55,8 +55,8 @@ _ROWS: Final = "\0"
 
 
 def halves(piece: bytes, smallest: int | None = None) -> tuple[bytes, bytes] | None:
-    """Cut the piece into two at a line end near its middle; None if the piece is one line, or has fewer than
-    ``smallest`` bytes (None = :data:`SMALL`)."""
+    """Cut the piece into two at a line end near its middle. Return None if the piece is one line, or has
+    fewer than ``smallest`` bytes (None = :data:`SMALL`)."""
     if len(piece) < (SMALL if smallest is None else smallest):
         return None
     middle = piece.find(b"\n", len(piece) // 2) + 1
@@ -66,15 +66,18 @@ def halves(piece: bytes, smallest: int | None = None) -> tuple[bytes, bytes] | N
 
 
 def is_plain(settings: JsonSettings) -> bool:
-    """Return whether records are lines in UTF-8 that end with a line feed (and perhaps a carriage return)."""
+    """Return whether the settings (not the bytes) say that each record is a line in UTF-8 that ends with a
+    line feed, perhaps after a carriage return: neither multiLine, encoding nor lineSep is given."""
     return not settings.multi_line and settings.encoding is None and settings.separator is None
 
 
 def one_object_a_line(piece: bytes) -> bytes | None:
-    """Return the piece without blank lines and spaces around lines, if each of its lines begins and ends as
-    an object does; else None.
+    """Return the piece without blank lines and without spaces around its lines; None unless each line begins
+    with ``{`` and ends with ``}``, and the text is UTF-8, without NaN and Infinity, and within Jackson's
+    limits.
 
-    Then no record extends into the next line: within a value no closing brace precedes an opening brace.
+    No record of such a piece extends into the next line: within one JSON value, ``{`` never follows ``}``
+    without a comma in between.
     """
     text = piece.strip(b" \t\r\n")
     breaks, returns = text.count(b"\n"), text.count(b"\r")
@@ -89,8 +92,8 @@ def one_object_a_line(piece: bytes) -> bytes | None:
 
 
 def _is_moderate(text: bytes) -> bool:
-    """Return whether the text is UTF-8, has no words for numbers (NaN, Infinity), and certainly stays within
-    Jackson's bounds for names, texts, digits and depth."""
+    """Return whether the text is UTF-8, has no value NaN or Infinity, and certainly stays within Jackson's
+    limits for the length of names, texts and numbers and for the depth of nesting."""
     if not text.isascii():
         try:
             text.decode()
@@ -113,8 +116,8 @@ def _is_moderate(text: bytes) -> bool:
 
 
 def can_read(schema: pa.Schema, settings: JsonSettings) -> bool:
-    """Return whether Arrow may read columns of ``schema``: all types are known to Arrow, no option gives a
-    format for dates or times among them, and the records are lines in UTF-8."""
+    """Return whether Arrow can read columns of ``schema`` under these settings: each record is a line in
+    UTF-8, Arrow has all types, and with dates or timestamps no option gives a format."""
     formats = (settings.date_format, settings.timestamp_format, settings.timestamp_ntz_format)
     has_formats = formats != (None, None, None)
     return is_plain(settings) and all(
@@ -132,8 +135,8 @@ def _is_read(kind: pa.DataType) -> bool:
 
 
 def rows_of(text: bytes, schema: pa.Schema, settings: Settings) -> pa.RecordBatch | None:
-    """Return the columns of ``schema``, in physical form, of ``text``, a result of :func:`one_object_a_line`;
-    None if Arrow can't read the text as Spark does."""
+    """Return a batch of the columns of ``schema``, in physical form. ``text``: a result of
+    :func:`one_object_a_line`. Return None if Arrow can't read the text as Spark does."""
     if b"-0" in text and _has_floats(schema) and _NEGATIVE_ZERO.search(text):
         return None
     fields = [field.with_type(STRING) if field.type in _CAST else field for field in schema]
@@ -153,8 +156,8 @@ def rows_of(text: bytes, schema: pa.Schema, settings: Settings) -> pa.RecordBatc
 
 
 def _parsed(text: bytes, schema: pa.Schema | None) -> pa.Table | None:
-    """Return the lines as Arrow parses them, by ``schema`` (None = inferred types); None if Arrow refuses
-    them, or a line doesn't hold exactly one object."""
+    """Return the table that Arrow reads from the lines. ``schema``: the types, None = inferred by Arrow.
+    Return None if Arrow refuses the text, or a line doesn't hold exactly one object."""
     read_options = arrow_json.ReadOptions(use_threads=False, block_size=len(text) + 1)
     parse_options = arrow_json.ParseOptions(
         explicit_schema=schema, unexpected_field_behavior="infer" if schema is None else "ignore"
@@ -181,7 +184,7 @@ def _has_floats(schema: pa.Schema | pa.StructType) -> bool:
 
 
 def _fitted(column: pa.Array, kind: pa.DataType, settings: Settings) -> pa.Array | None:
-    """Convert a column as Arrow parsed the column to the physical form of the type ``kind``. None if a value
+    """Convert a column that Arrow has read to the physical form of the type ``kind``. Return None if a value
     doesn't fit the type, or if Spark might read the value differently."""
     if is_decimal(kind):
         # Arrow checks digits behind the point only.
@@ -203,8 +206,8 @@ def _fitted(column: pa.Array, kind: pa.DataType, settings: Settings) -> pa.Array
 
 
 def kind_of(text: bytes) -> ObjectFields | None:
-    """Return the type that covers all objects of ``text``, a result of :func:`one_object_a_line`; None if
-    Arrow can't infer the type as Spark does."""
+    """Return the type that covers all objects of ``text``, a result of :func:`one_object_a_line`. Return None
+    if Arrow can't infer the type as Spark does."""
     table = _parsed(text, None)
     if table is None:
         return None
@@ -238,4 +241,4 @@ def _kind(values: pa.Array) -> Kind:
 
 
 class _UnclearError(Exception):
-    """The error of a value whose type for Spark differs from Arrow's, or may differ."""
+    """The error of a column whose type in Spark differs from Arrow's, or may differ."""

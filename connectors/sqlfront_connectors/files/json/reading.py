@@ -1,4 +1,4 @@
-"""The careful reader of records into batches, token by token, for all records that Spark reads."""
+"""The careful reader, which turns JSON records of any form into batches, token by token."""
 
 from collections.abc import Callable, Iterator, Sequence
 from decimal import InvalidOperation
@@ -26,9 +26,10 @@ _VALUE: Final = 64
 
 class RecordReader:
     """A reader of one file's records into rows of ``schema``, which may have the column of corrupt records.
-    The rows of a record that is a long array are charged to ``memory`` and not released here. The methods
-    raise DataError for a malformed record in mode FAILFAST, NotSupportedError where Spark's answer is not
-    certain."""
+    ``path``: the file, for errors. ``pushdown``: the query's filters, by which Spark's parser may skip the
+    rest of a record. The rows of a record that is a long array are charged to ``memory``, and the reader
+    never releases them. The methods raise DataError for a malformed record in mode FAILFAST,
+    NotSupportedError where Spark's answer is not certain."""
 
     def __init__(
         self,
@@ -60,20 +61,21 @@ class RecordReader:
 
     @property
     def keeps_records(self) -> bool:
-        """True if a column has the texts of broken records, with the blanks around them."""
+        """True if the schema has the column of corrupt records, so that the text of each malformed record is
+        needed with the blanks around it."""
         return self._corrupt >= 0
 
     def read(self, records: Sequence[bytes], first: int = 1) -> pa.RecordBatch:
-        """Return a batch of all rows of the records; ``first``: the number of the first record in the file,
-        for errors."""
+        """Return a batch of all rows of the records. ``first``: the number, within the file, of the first of
+        these records, for error messages."""
         return self._batch(
             [row for number, record in enumerate(records, first) for row in self._rows(record, number)]
         )
 
     def read_lines(self, text: bytes, first: int = 1) -> pa.RecordBatch:
-        """Return a batch of the rows of ``text``, UTF-8 with one record per line. A line that the quick
-        reader doesn't take is read as by :meth:`read`. ``first``: the number of the first line, for
-        errors."""
+        """Return a batch of the rows of ``text``, UTF-8 with one record per line. The line reader is tried
+        first for each line, and a line that it rejects is read token by token. ``first``: the number, within
+        the file, of the first line, for error messages."""
         rows: list[Row] = []
         for number, line in enumerate(text.decode().split("\n"), first):
             row = self._lines.row(line)
@@ -94,8 +96,8 @@ class RecordReader:
         ).select([])
 
     def with_corrupt_column(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Return the batch, whose rows come from valid records, with the column of corrupt records, all null,
-        if the schema has this column; otherwise return the batch itself."""
+        """Return the batch with an additional column of corrupt records that is all null, if the schema has
+        this column; otherwise return the batch itself. The rows of the batch must come from valid records."""
         if self._corrupt < 0:
             return batch
         columns = list(batch.columns)
@@ -138,8 +140,9 @@ class RecordReader:
     def _elements(
         self, tokens: JsonTokens, members: Callable[[JsonTokens, bool], tuple[Row, bool]]
     ) -> list[Row]:
-        """Return the rows of an array at the top. Raises UnfitError for an element that is not an object: the
-        whole array is malformed. Raises _PartialRowsError if a field of an element doesn't fit."""
+        """Return the rows of an array at the top level of a record, one row per element. Raises UnfitError if
+        an element is not an object: the record is then malformed and has no readable row. Raises
+        _PartialRowsError, with the rows, if a field of an element doesn't fit its type."""
         rows: list[Row] = []
         all_whole = True
         while tokens.advance() not in (Token.END_ARRAY, None):
@@ -186,7 +189,8 @@ class RecordReader:
 
 
 class _PartialRowsError(Exception):
-    """The error of a malformed record, with its readable rows."""
+    """The error of a malformed record of which some fields are readable. ``rows``: the record's rows, with
+    None for the fields that don't fit."""
 
     def __init__(self, rows: list[Row]) -> None:
         super().__init__()

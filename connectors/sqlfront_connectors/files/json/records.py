@@ -15,8 +15,8 @@ MARK: Final = b"\xef\xbb\xbf"
 
 
 def records_of(content: bytes, settings: JsonSettings) -> list[bytes]:
-    """Return the records in the content, without separators; with multiLine the content is one record. The
-    text behind the last separator is a record unless it is empty."""
+    """Return the records in the content, without the separators that end them; with multiLine the content is
+    one record. The text after the last separator is a record, too, unless it is empty."""
     if settings.multi_line:
         return [content]
     if settings.separator is not None:
@@ -31,11 +31,12 @@ def records_of(content: bytes, settings: JsonSettings) -> list[bytes]:
 
 
 def as_utf8(record: bytes, settings: JsonSettings) -> tuple[bytes, bool]:
-    """Return the record in UTF-8, without a byte order mark, and whether the result is the file's own bytes.
+    """Return the record in UTF-8, without a byte order mark, and whether these are the file's own bytes
+    (False if the record was decoded from another encoding).
 
     Without the option encoding, the first four bytes determine the encoding, as in Jackson. Raises
-    UnicodeError where the record isn't in the given encoding; NotSupportedError where Spark would replace the
-    broken part.
+    UnicodeError if the record isn't in the encoding of the option, NotSupportedError where Spark would
+    replace malformed bytes.
     """
     if settings.encoding is not None:
         return _decoded(record, settings.encoding, settings).encode("utf-8", "surrogatepass"), False
@@ -62,8 +63,8 @@ def _decoded(record: bytes, encoding: str, settings: JsonSettings) -> str:
 
 
 def _detected(record: bytes) -> tuple[str, int]:
-    """Return the encoding of a record by its first four bytes, and the length of its byte order mark. Raises
-    NotSupportedError for an odd byte order and for NUL bytes."""
+    """Return the encoding of a record, determined from its first four bytes, and the length of its byte order
+    mark, 0 = no mark. Raises NotSupportedError for a mixed byte order and for NUL bytes."""
     start = record[:4]
     if start.startswith(MARK) and len(start) == 4:
         return "utf-8", 3

@@ -60,7 +60,11 @@ class JsonMode(Enum):
 
 
 class JsonSettings(msgspec.Struct, frozen=True):
-    """The options with Spark's defaults; formats and encoding are None where Spark chooses."""
+    """The checked options of ``USING json``, with Spark's defaults. ``corrupt_column``: the name of the
+    column for the text of malformed records. ``separator``: lineSep in bytes, None = any usual line end.
+    ``encoding``: in lower case, None = determined from the first bytes. ``liberties``: the deviations from
+    standard JSON that the options allow. ``date_format`` and other formats: Spark's patterns, None = texts
+    are read as Spark's casts read them."""
 
     mode: JsonMode = JsonMode.PERMISSIVE
     corrupt_column: str = "_corrupt_record"
@@ -80,7 +84,8 @@ class JsonSettings(msgspec.Struct, frozen=True):
 
     @property
     def infers_specially(self) -> bool:
-        """True if inference needs more of a value than its JSON type."""
+        """True if an option lets the inferred type depend on more than the kind of JSON value:
+        primitivesAsString, prefersDecimal, dropFieldIfAllNull or inferTimestamp."""
         return self.primitives_as_string or self.prefers_decimal or self.drop_nulls or self.infer_timestamp
 
 
@@ -90,7 +95,8 @@ def json_settings(options: Mapping[str, str]) -> JsonSettings:
     >>> json_settings({"MODE": "failFast"}).mode
     <JsonMode.FAILFAST: 'FAILFAST'>
 
-    Errors: NotSupportedError names an option or a value that isn't built, ProgrammingError one that is wrong.
+    Raises NotSupportedError for an unknown option or one that isn't supported, ProgrammingError for an
+    invalid value.
     """
     given = {key.lower(): value for key, value in options.items()}
     if (charset := given.pop("charset", None)) is not None:
@@ -144,8 +150,9 @@ def _number(options: Mapping[str, str], name: str) -> float:
 
 
 def _encoding(name: str | None, *, multi_line: bool, separator: str | None) -> str | None:
-    """Return the encoding ``name`` in lower case after Spark's checks; None if no encoding is given. Raises
-    ProgrammingError for an unknown encoding, and for encodings that need multiLine or a lineSep."""
+    """Check the value of the option encoding as Spark does, and return it in lower case; None if ``name`` is
+    None. Raises ProgrammingError for an unknown encoding, and for an encoding that may only be used with
+    multiLine or with lineSep."""
     if name is None:
         return None
     if name.lower() not in _ENCODINGS:

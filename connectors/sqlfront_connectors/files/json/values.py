@@ -1,11 +1,12 @@
 """Conversion of JSON tokens into values of a schema's types, as in Spark's JacksonParser.
 
-A field that does not fit its type is null and makes its record malformed; the other fields stay. Spark
-continues with the token at which a field broke off, so broken fields may show up as fields of their own;
-therefore this module walks through the tokens as Spark does.
+A field that does not fit its type is null and makes its record malformed; the record's other fields keep
+their values. After such a field Spark goes on with the token at which the conversion stopped, so that parts
+of the field may be taken for fields of the record. To give the same result, this module consumes the same
+tokens as Spark.
 
-Values: int for integers, dates (days) and timestamps (microseconds), Decimal, float, str, bytes, tuples for
-structs, lists for arrays, lists of pairs for maps.
+Python values: int for integers, dates (days) and timestamps (microseconds), Decimal, float, str, bytes,
+tuples for structs, lists for arrays, lists of pairs for maps.
 """
 
 from collections.abc import Callable
@@ -70,11 +71,12 @@ _NOT_EXACT: Final = "with the option encoding, or with multiLine and compression
 
 
 class UnfitError(ValueError):
-    """The error of a token whose type differs from its field's."""
+    """The error of a JSON value that doesn't fit the type of its field."""
 
 
 class PartialError(ValueError):
-    """The error of a nested value with a part that did not fit; ``value`` has null there."""
+    """The error of a nested value of which a part doesn't fit its type. ``value``: the nested value with None
+    for that part."""
 
     def __init__(self, value: object) -> None:
         super().__init__()
@@ -82,10 +84,10 @@ class PartialError(ValueError):
 
 
 class Converters:
-    """A maker of converters for the types of a schema. ``zone``: the time zone of timestamps without one.
-    ``exact_bytes``: the tokens' bytes are the file's own. ``copies``: if they are not, a value that is not a
-    string is written anew as text where a string is wanted; otherwise such a value raises
-    NotSupportedError."""
+    """A maker of functions that convert JSON tokens into values of a type. ``zone``: the time zone of
+    timestamps that state none. ``exact_bytes``: whether the tokens' bytes are the file's own, so that the
+    text of a number or object can be copied from them into a STRING column. If not, such a text is written
+    anew as Jackson does with ``copies``, and NotSupportedError is raised without."""
 
     def __init__(self, settings: JsonSettings, zone: str, *, exact_bytes: bool, copies: bool = True) -> None:
         self._settings = settings
@@ -96,9 +98,9 @@ class Converters:
         self._copies = copies
 
     def converter(self, kind: pa.DataType) -> Converter:
-        """Return a function that reads the value at the current token as a value of the type ``kind``, None
-        for null. The function raises ValueError for a value that doesn't fit. Raises NotSupportedError for
-        types that can't be read."""
+        """Return a function that converts the value at the current token into a value of the type ``kind``,
+        None for null. The function raises ValueError for a value that doesn't fit. Raises NotSupportedError
+        for a type that can't be read from JSON."""
         if pa.types.is_struct(kind):
             return _typed(self._struct(kind), Token.START_OBJECT)
         if pa.types.is_list(kind):
@@ -112,7 +114,8 @@ class Converters:
         return _typed_by(self._scalar(kind))
 
     def _scalar(self, kind: pa.DataType) -> dict[Token, Converter]:
-        """Return, for a type that isn't nested, the converter for each kind of token that fits the type."""
+        """Return the converters for a type that isn't nested, by the kind of token: a token without an entry
+        doesn't fit the type. Raises NotSupportedError for a type that can't be read from JSON."""
         if kind == BOOLEAN:
             return {Token.TRUE: lambda tokens: True, Token.FALSE: lambda tokens: False}
         if kind in _BOUNDS or kind == BIGINT:
@@ -146,8 +149,8 @@ class Converters:
         raise UnfitError
 
     def _string(self, tokens: JsonTokens) -> object:
-        """Return the text of the current string; for any other value its text in the file, or its text as
-        written anew; None for null."""
+        """Convert the value at the current token for a STRING column: the text of a string; for any other
+        value the value's JSON text, as in the file or written anew; None for null."""
         token = tokens.token
         if token is Token.NAME:
             tokens.advance()
@@ -179,10 +182,10 @@ class Converters:
         return struct
 
     def members(self, kind: pa.StructType | pa.Schema) -> Callable[[JsonTokens, bool], tuple[Row, bool]]:
-        """Return a function that reads the members of an object into a row of the fields of ``kind``, null
-        for missing fields and for values that don't fit. The function returns the row, and whether all values
-        fitted. If its second argument is True, a duplicate key raises NotSupportedError; otherwise the last
-        fitting value counts."""
+        """Return a function that reads the members of an object into a row with the fields of ``kind``; None
+        for missing fields and for values that don't fit. The function's arguments are the tokens, and True if
+        a duplicate key has to raise NotSupportedError (otherwise the last value that fits counts). It returns
+        the row, and whether all values fitted."""
         names = {field.name: index for index, field in enumerate(kind)}
         converters = [self.converter(field.type) for field in kind]
         width = len(converters)
@@ -228,9 +231,9 @@ class Converters:
         return array
 
     def items(self, kind: pa.DataType) -> Callable[[JsonTokens], tuple[list[object], bool]]:
-        """Return a function that reads the items of an array of the type ``kind``, and returns the items, and
-        whether all items fitted completely. The function raises ValueError at an item that doesn't fit at
-        all."""
+        """Return a function that reads the items of an array, each of the type ``kind``. The function returns
+        the items, and False if a part of a nested item didn't fit (the part is None). The function raises
+        ValueError for an item that doesn't fit itself."""
         converter = self.converter(kind)
 
         def read(tokens: JsonTokens) -> tuple[list[object], bool]:
@@ -283,8 +286,8 @@ _ARRAY_ENDS: Final = (Token.END_ARRAY, None)
 
 
 def _copied(tokens: JsonTokens) -> str:
-    """Return the text of the current value as Jackson writes it anew, and read the tokens to the value's end.
-    Raises NotSupportedError for a value that is nested too deeply."""
+    """Return the JSON text of the current value as Jackson writes it, not as it is in the file, and advance
+    to the value's last token. Raises NotSupportedError for a value that is nested too deeply."""
     try:
         return write_json(value_of(tokens))
     except RecursionError:
@@ -302,8 +305,9 @@ def _typed(converter: Converter, wanted: Token) -> Converter:
 
 
 def _typed_by(converters: dict[Token, Converter]) -> Converter:
-    """Return a converter that calls the converter of the current token. It skips a name before the value,
-    returns None for null, and raises UnfitError for a token without a converter."""
+    """Return a converter that calls the converter for the kind of the current token. The returned converter
+    skips a name before the value, returns None for null, and raises UnfitError if ``converters`` has no entry
+    for the token."""
 
     def convert(tokens: JsonTokens) -> object:
         token = tokens.token
@@ -322,7 +326,7 @@ def _typed_by(converters: dict[Token, Converter]) -> Converter:
 
 
 def _filled(tokens: JsonTokens) -> str:
-    """Return the text of the current string. Raises UnfitError for an empty string, which fits no type but
+    """Return the text of the current string. Raises UnfitError for an empty string, which fits only the types
     string and binary."""
     text = tokens.text()
     if not text:
@@ -348,8 +352,8 @@ def _integer(kind: pa.DataType) -> Converter:
 
 
 def _seconds(tokens: JsonTokens) -> int:
-    """Return the current integer, in seconds, as microseconds, which wrap around in 64 bits. Raises
-    UnfitError for an integer beyond 64 bits."""
+    """Return the current integer, a number of seconds, in microseconds; the result wraps around in 64 bits.
+    Raises UnfitError for an integer beyond 64 bits."""
     value = int(tokens.text())
     if not _LONG[0] <= value < _LONG[1]:
         raise UnfitError
@@ -357,8 +361,8 @@ def _seconds(tokens: JsonTokens) -> int:
 
 
 def _single(tokens: JsonTokens) -> float:
-    """Return the current number in single precision, rounded once from its text; an integer has no negative
-    zero."""
+    """Return the current number as the nearest single-precision float; the integer ``-0`` is 0.0. A fraction
+    is rounded once, directly from its text."""
     if tokens.is_special():
         return tokens.number()
     value = parse_single(tokens.text())

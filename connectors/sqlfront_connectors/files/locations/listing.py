@@ -1,8 +1,9 @@
-"""The files of a location.
+"""The listing of the files of a location.
 
-As in Spark a directory's own files are read, and those of partition directories (``key=value``) below; other
-directories are entered only where partitions are found, or with the option ``recursiveFileLookup``. Names
-that begin with ``_`` or ``.`` are ignored at every level, except partition directories such as ``_part=1``.
+As in Spark the files in a directory itself are read, and the files in partition directories (``key=value``)
+below it. Other directories are entered, too, but their files are read only with the option
+``recursiveFileLookup`` or where partition directories exist. Names that begin with ``_`` or ``.`` are ignored
+at every level, except partition directories such as ``_part=1``.
 """
 
 import os
@@ -32,10 +33,11 @@ PATH_NOT_FOUND: Final = "PATH_NOT_FOUND"
 
 
 class DataFile(msgspec.Struct, frozen=True, weakref=True):
-    """A file, and the partition stated by the directories above the file.
+    """A data file of a table, and the partition that the names of its directories state. ``path``: the
+    absolute path; ``size``: in bytes.
 
-    All versions of a table share the object of a file, so that the end of the object shows that the file has
-    no readers.
+    All versions of a table share one object per file: when no reference to the object is left, no reader
+    needs the file any more.
     """
 
     path: str
@@ -44,10 +46,10 @@ class DataFile(msgspec.Struct, frozen=True, weakref=True):
 
 
 class Listing(msgspec.Struct, frozen=True):
-    """The files of a location. ``partitions``: the partitions of directories that hold data. ``files``: all
-    data files, sorted by path, including empty files. ``described``: the files that determine the columns:
-    all data files, metadata files (without rows), and beside partition directories the files outside of
-    partitions, which are not read."""
+    """The files of a location. ``partitions``: the partitions that have files. ``files``: all data files,
+    sorted by path, including empty files. ``described``: the files from which the columns are inferred: the
+    data files, the metadata files of Parquet (which have no rows), and files outside of the partition
+    directories, whose rows are not read."""
 
     partitions: tuple[RawPartition, ...] = ()
     files: tuple[DataFile, ...] = ()
@@ -55,7 +57,7 @@ class Listing(msgspec.Struct, frozen=True):
 
     @property
     def texts(self) -> tuple[DataFile, ...]:
-        """The files that determine the columns, without metadata files."""
+        """The files from which columns are inferred, without the metadata files of Parquet."""
         return tuple(file for file in self.described if _is_data(os.path.basename(file.path)))
 
     @property
@@ -65,7 +67,8 @@ class Listing(msgspec.Struct, frozen=True):
 
 
 def is_part(path: str) -> bool:
-    """Return whether the file has a name that a table's writer gives, Spark's or ours.
+    """Return whether the file's name has the form that writers of tables, such as Spark, Hadoop and sqlfront,
+    give their files.
 
     >>> is_part("/t/part-00000-6f1c.c000.snappy.parquet"), is_part("/t/part-numbers.csv")
     (True, False)
@@ -74,8 +77,9 @@ def is_part(path: str) -> bool:
 
 
 def found_roots(location: str, access: FileAccess) -> list[str]:
-    """Return the absolute paths that exist for ``location``, a file, directory or glob. Raises
-    OperationalError (PATH_NOT_FOUND) if no path exists."""
+    """Return the absolute paths of the existing files and directories that ``location`` (a path, URL or glob)
+    names. Raises OperationalError: with PATH_NOT_FOUND if there is none, without condition if a directory
+    can't be read."""
     path = local_path(location)
     with _listing(path):
         roots = [os.path.abspath(found) for found in expand(path, access)]
@@ -93,9 +97,9 @@ def list_files(
     options: ListingOptions = EVERY_FILE,
     pending: Pending | None = None,
 ) -> Listing:
-    """Return the files of ``location``, a file, directory or glob, that ``options`` choose. Raises
-    OperationalError (PATH_NOT_FOUND) for a location that doesn't exist. ``pending``: the pending changes of a
-    directory that the caller has locked, None = the listing takes the lock."""
+    """Return the files of ``location`` (a file, directory or glob) that ``options`` choose. ``pending``: the
+    changes that commits have still to carry out in a folder that the caller has locked; None = the folder is
+    locked during the listing. Raises OperationalError (PATH_NOT_FOUND) for a location that doesn't exist."""
     path, roots = local_path(location), found_roots(location, access)
     with _listing(path):
         by_directory = _by_directory(roots, access, pending)
@@ -131,7 +135,8 @@ def _listing(path: str) -> Iterator[None]:
 
 
 class _File(msgspec.Struct, frozen=True):
-    """A file found on disk; ``modified`` in microseconds."""
+    """A file found on disk. ``name``: the name that the file has for a reader. ``size``: in bytes.
+    ``modified``: the time of the last change, in microseconds since 1970."""
 
     path: str
     name: str
@@ -140,7 +145,7 @@ class _File(msgspec.Struct, frozen=True):
 
 
 class _Chosen:
-    """The choice of files by the options."""
+    """A test of whether the listing options choose a file."""
 
     def __init__(self, options: ListingOptions) -> None:
         self._options = options
@@ -162,8 +167,9 @@ class _Chosen:
 
 
 def _bases(roots: list[str], options: ListingOptions, access: FileAccess) -> frozenset[str]:
-    """Return the directories at which partitions begin: the option basePath, otherwise the roots or the
-    folders of roots that are files."""
+    """Return the directories below which names state partitions: the option basePath if it is given,
+    otherwise the roots themselves, or the folder of a root that is a file. Raises OperationalError for a
+    basePath that is not a directory, NotSupportedError for a basePath that isn't above all roots."""
     if options.base_path is None:
         return frozenset(root if os.path.isdir(root) else os.path.dirname(root) for root in roots)
     base = os.path.abspath(local_path(options.base_path))
@@ -180,8 +186,9 @@ def _bases(roots: list[str], options: ListingOptions, access: FileAccess) -> fro
 def _by_directory(
     roots: list[str], access: FileAccess, pending: Pending | None
 ) -> Mapping[str, Iterable[_File]]:
-    """Return the visible files of all roots by their directory, in the state after the last commit of a
-    writer. ``pending``: as for :func:`list_files`."""
+    """Return the files below all roots that are not hidden, by their directory. Committed changes count even
+    if they are not carried out yet. ``pending``: these changes in the folder of a caller that has locked it;
+    None = each root's folder is locked during the listing."""
     found: dict[str, dict[_File, None]] = {}
     for root in roots:
         if os.path.isdir(root):
@@ -207,8 +214,8 @@ def _settled_files(
 
 
 def _table_folder(path: str) -> str:
-    """Return the folder of the table: the path itself, or the folder above the partition directories of the
-    path."""
+    """Return the folder of the table to which ``path`` belongs: ``path`` without the partition directories at
+    its end."""
     while "=" in os.path.basename(path):
         path = os.path.dirname(path)
     return path

@@ -27,11 +27,12 @@ _FIELDS: Final = {
 
 
 class ListingOptions(msgspec.Struct, frozen=True):
-    """The choice of files. ``recursive``: read the files of all directories below, which then are not
-    partitions. ``name_glob``: a glob of the files' names. ``before``, ``after``: bounds of the time of
-    modification (microseconds since 1970). ``base_path``: the directory where partition directories begin,
-    None = the location. ``ignore_corrupt``, ``ignore_missing``: unreadable files, or files removed since the
-    listing, count as empty."""
+    """The choice of a location's files. ``recursive``: all files of all directories below are read, and names
+    of directories state no partitions. ``name_glob``: a glob that files' names match, None = any name.
+    ``before``, ``after``: exclusive bounds of the time of modification (microseconds since 1970), None =
+    unbounded. ``base_path``: the directory below which partition directories begin, None = the location.
+    ``ignore_corrupt``: unreadable files count as empty. ``ignore_missing``: files removed since the listing
+    count as empty."""
 
     recursive: bool = False
     name_glob: str | None = None
@@ -42,8 +43,7 @@ class ListingOptions(msgspec.Struct, frozen=True):
     ignore_missing: bool = False
 
     def as_options(self) -> dict[str, str]:
-        """Return the options, by their names in Spark, with which :func:`listing_options` makes the same
-        choice."""
+        """Return this choice as Spark's options, from which :func:`listing_options` makes an equal choice."""
         given = {
             "recursiveFileLookup": str(self.recursive),
             "ignoreCorruptFiles": str(self.ignore_corrupt),
@@ -62,8 +62,8 @@ EVERY_FILE: Final = ListingOptions()
 
 
 def listing_options(options: Mapping[str, str], time_zone: str) -> tuple[ListingOptions, dict[str, str]]:
-    """Split a reader's options into the choice of files and the other options. Times without a zone are in
-    ``time_zone``.
+    """Split a table's options into the choice of files and the remaining options. ``time_zone``: the time
+    zone of the options' times that state none. Raises ProgrammingError for an invalid value.
 
     >>> listing_options({"pathGlobFilter": "*.csv", "header": "true"}, "UTC")
     (ListingOptions(recursive=False, name_glob='*.csv', ...), {'header': 'true'})
@@ -84,7 +84,8 @@ def listing_options(options: Mapping[str, str], time_zone: str) -> tuple[Listing
 
 
 def truth(name: str, value: str) -> bool:
-    """Return the value of a boolean option. Raises ProgrammingError for an invalid value."""
+    """Return the boolean that the text ``value`` of the option ``name`` states. Raises ProgrammingError
+    unless the text is true or false, in any case."""
     if value.lower() not in ("true", "false"):
         raise ProgrammingError(f"option {name}: {value[:100]!r} is neither true nor false")
     return value.lower() == "true"

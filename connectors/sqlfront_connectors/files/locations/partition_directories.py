@@ -29,7 +29,7 @@ def escape(text: str) -> str:
 
 
 def unescape(text: str) -> str:
-    """Undo :func:`escape`; text that is not an escape stays.
+    """Replace the escapes that :func:`escape` makes by their characters; anything else stays.
 
     >>> unescape("a%2Fb%zz")
     'a/b%zz'
@@ -38,18 +38,19 @@ def unescape(text: str) -> str:
 
 
 class FoundPartition(msgspec.Struct, frozen=True):
-    """The partition that the names of a directory and its parents state; ``base`` is the directory in which
-    the partition directories begin."""
+    """The partition that the path of a directory states. ``base``: the directory above the outermost
+    partition directory; the directory itself if its path states no partition."""
 
     partition: RawPartition
     base: str
 
 
 def found_partitions(directories: Iterable[str], bases: frozenset[str]) -> Mapping[str, RawPartition]:
-    """Return the partition of each of ``directories`` (directories that hold data) that is a partition; empty
-    if none is. A directory that is not a partition is left out if the partitions begin in it; otherwise
-    OperationalError is raised, as for partitions that begin in different directories. ``bases``: the
-    directories above which names don't count."""
+    """Return the partition of each directory whose path states a partition; empty if none does.
+    ``directories``: the directories that hold data. ``bases``: the directories below which names state
+    partitions. Raises OperationalError if partitions begin in different directories or have different
+    columns, or if a directory without partition is not the one in which they begin; NotSupportedError if the
+    columns' names differ in case."""
     found = {directory: _found(directory, bases) for directory in directories}
     partitions = {directory: one.partition for directory, one in found.items() if one.partition}
     if not partitions:
@@ -81,8 +82,9 @@ def _found(directory: str, bases: frozenset[str]) -> FoundPartition:
 
 
 def _column(segment: str) -> tuple[str, str | None] | None:
-    """Return the name and text of the partition column that a directory's name states, the text None for
-    null; None if the directory is not a partition. Raises OperationalError for an empty name or text."""
+    """Return the name and the escaped text of the partition column that the directory name ``segment``
+    states, with None for the text of null. Return None if the name states no partition. Raises
+    OperationalError for an empty name or text."""
     name, equals, text = segment.partition("=")
     if not equals:
         return None

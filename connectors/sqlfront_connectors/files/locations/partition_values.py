@@ -61,8 +61,8 @@ def partition_fields(partitions: Iterable[RawPartition]) -> tuple[pa.Field, ...]
 
 
 def check_partition_names(partitions: Iterable[RawPartition]) -> None:
-    """Raise COLUMN_ALREADY_EXISTS if a name occurs twice in the directories of a path. Spark checks that
-    after the inference of the files' columns."""
+    """Raise ProgrammingError (COLUMN_ALREADY_EXISTS) if two directories of one path state the same column
+    name. As Spark checks that late, call this function after the columns of the files are inferred."""
     for partition in partitions:
         names = [name.lower() for name, _ in partition]
         for name in names:
@@ -71,7 +71,8 @@ def check_partition_names(partitions: Iterable[RawPartition]) -> None:
 
 
 def column_exists(name: str) -> ProgrammingError:
-    """Return Spark's error for a name that occurs twice, or twice but for case."""
+    """Return Spark's error (COLUMN_ALREADY_EXISTS) for a column name that occurs twice when case is
+    ignored."""
     return ProgrammingError(
         f"The column `{name.lower()}` already exists. Choose another name or rename the existing column.",
         condition="COLUMN_ALREADY_EXISTS",
@@ -106,8 +107,9 @@ def infer(text: str) -> pa.DataType:
 
 
 def partition_value(text: str | None, data_type: pa.DataType, name: str, time_zone: str) -> object:
-    """Parse a directory's text as a Python value of the type of the column ``name``; None (null) stays None.
-    Times without a zone are in ``time_zone``. Raises OperationalError (INVALID_PARTITION_VALUE) for text that
+    """Convert the text of a partition directory into a Python value of the column's type. ``text``: escaped
+    as in the directory's name; None (null) stays None. ``name``: the column, for the error. ``time_zone``:
+    the time zone of times that state none. Raises OperationalError (INVALID_PARTITION_VALUE) for text that
     doesn't fit the type."""
     if text is None:
         return None
@@ -149,8 +151,9 @@ def _required(value: object) -> object:
 
 
 def _integer(text: str, width: int) -> int:
-    """Parse an integer as Java's parseInt and parseLong do; narrower types get the lower bits of an int, as
-    in Spark."""
+    """Parse an integer of ``width`` bits as Spark does: Java's parseInt or parseLong, of which narrower types
+    take the lower bits. Raises ValueError for a text that is no integer, or beyond the bounds of int or
+    bigint."""
     if not _INTEGER.fullmatch(text):
         raise ValueError("no integer")
     value, bound = int(text), 1 << (max(width, 32) - 1)
@@ -161,9 +164,9 @@ def _integer(text: str, width: int) -> int:
 
 
 def _decimal(text: str, data_type: pa.DataType, name: str) -> Decimal:
-    """Parse a decimal of the type of the column ``name``. Raises ValueError for a text that is no number,
-    NotSupportedError where Spark would use the text's digits with the type's scale, ignoring the text's own
-    point."""
+    """Parse a decimal of the type ``data_type``. ``name``: the column, for the error. Raises ValueError for a
+    text that is no number, NotSupportedError for a number with another scale than the type or too many
+    digits: Spark would read the digits as if they had the type's scale."""
     match = _BIG_DECIMAL.fullmatch(text)
     if match is None:
         raise ValueError("no number")
@@ -177,8 +180,8 @@ def _decimal(text: str, data_type: pa.DataType, name: str) -> Decimal:
 
 
 def _whole_digits(text: str) -> int | None:
-    """Return the number of digits of a number without a fraction, as Java's BigDecimal counts digits; None
-    for a text that is not a number without a fraction."""
+    """Return the number of digits of the number in ``text``, as Java's BigDecimal counts digits; None if the
+    text is not a number or has a fraction."""
     match = _BIG_DECIMAL.fullmatch(text)
     if match is None:
         return None
@@ -191,7 +194,7 @@ def _whole_digits(text: str) -> int | None:
 
 
 def _double(text: str) -> float | None:
-    """Parse a floating-point number as Java's parseDouble does; None if the text is no number."""
+    """Parse a floating-point number as Java's parseDouble does; None if the text is not a number."""
     trimmed = text.strip(_BLANKS)
     if _HEXADECIMAL.fullmatch(trimmed):
         try:
@@ -215,8 +218,9 @@ def _cast(text: str, data_type: pa.DataType, time_zone: str) -> object:
 
 
 def _widest(name: str, kinds: set[pa.DataType]) -> pa.DataType:
-    """Return the type that holds values of all the types that a column's texts have. Spark widens from left
-    to right, in an unspecified order; so NotSupportedError is raised if the order matters."""
+    """Return the type that holds values of all the types ``kinds`` that the texts of the column ``name``
+    have. Spark widens two types at a time, in an unspecified order; NotSupportedError is raised if the order
+    matters."""
     decimals = [kind for kind in kinds if is_decimal(kind)]
     few = [kind for kind in kinds if not is_decimal(kind) and kind != VOID]
     if decimals:
@@ -249,5 +253,5 @@ def _wider(left: pa.DataType, right: pa.DataType) -> pa.DataType:
 
 
 def _digits(kind: pa.DataType) -> int:
-    """Return the number of digits that a whole number of the type may have."""
+    """Return the number of digits that a whole number of the type (int, bigint or decimal) may have."""
     return {INT: 10, BIGINT: 20}.get(kind) or kind.precision

@@ -1,4 +1,4 @@
-"""Locations as Spark reads them: URLs of files, and Hadoop's globs."""
+"""Locations as Spark reads them: paths and ``file:`` URLs, with Hadoop's globs."""
 
 import os
 import posixpath
@@ -29,8 +29,8 @@ _FILE_SYSTEMS: Final = {
 
 
 def local_path(location: str) -> str:
-    """Return the path of a location on this machine's file system, normalized but perhaps relative and
-    perhaps a glob. Raises NotSupportedError, which names the scheme, for a URL of another file system.
+    """Return the path of a location on the local file system, normalized; it may be relative, and may be a
+    glob. Raises NotSupportedError, which names the scheme, for a URL of another file system.
 
     >>> local_path("file:///data//day/../t/"), local_path("data/t")
     ('/data/t', 'data/t')
@@ -55,9 +55,9 @@ def _no_file_system(scheme: str) -> NotSupportedError:
 
 
 def expand(path: str, access: FileAccess) -> list[str]:
-    """Return the existing paths that a local path or glob names, sorted; empty if none exists. As in Hadoop
-    hidden names match, too. The check of access precedes the check of existence, so that a forbidden path's
-    existence is not revealed."""
+    """Return the existing paths that a local path or glob names, sorted; empty if there is none. As in
+    Hadoop, wildcards match hidden names, too. Access is checked before existence, so that the error for a
+    forbidden path doesn't reveal whether the path exists."""
     if not is_glob(path):
         return [path] if _exists(path, access) else []
     found: set[str] = set()
@@ -78,7 +78,8 @@ def is_glob(path: str) -> bool:
 
 
 def _matching(directory: str, parts: list[str], access: FileAccess) -> Iterator[str]:
-    """Yield the paths below a directory ("" is the current directory) whose names match the parts in turn."""
+    """Yield the existing paths below a directory whose first name matches the first of ``parts``, whose
+    second name matches the second, and so on. A directory "" is the current directory."""
     if not parts:
         if _exists(directory, access):
             yield directory
@@ -98,8 +99,8 @@ def _matching(directory: str, parts: list[str], access: FileAccess) -> Iterator[
 
 
 def compiled(glob: str) -> re.Pattern[str] | None:
-    """Return a regular expression for one part of a glob, between two slashes; None if the part has no
-    wildcard. Raises OperationalError for an invalid glob.
+    """Return a regular expression for one part of a glob, the text between two slashes; None if the part has
+    no wildcard. Raises OperationalError for an invalid glob.
 
     >>> bool(compiled("a{b,c}[!x]?").fullmatch("acyz"))
     True

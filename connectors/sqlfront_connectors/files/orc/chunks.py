@@ -17,8 +17,8 @@ NONE, _ZLIB, _SNAPPY, _LZ4, _ZSTD = 0, 1, 2, 4, 5
 
 @contextmanager
 def decoding() -> Iterator[None]:
-    """Return a context manager that turns errors of decoding in the block into MalformedData; errors of the
-    system pass."""
+    """Return a context manager that turns errors of decoding within its block into MalformedData; other
+    OSErrors of the system are raised unchanged."""
     try:
         yield
     except (IndexError, UnicodeDecodeError, zlib.error, pa.ArrowException) as error:
@@ -30,14 +30,16 @@ def decoding() -> Iterator[None]:
 
 
 def part(file: BinaryIO, start: int, length: int) -> bytes:
-    """Return ``length`` bytes of the file from the place ``start`` on, fewer at the file's end."""
+    """Return ``length`` bytes of the file, from the offset ``start`` on; fewer bytes if the file ends
+    before."""
     file.seek(start)
     return file.read(length)
 
 
 def unpacked_size(file: BinaryIO, start: int, length: int, block: int) -> int:
-    """Return an upper bound of the uncompressed bytes of the ``length`` bytes of the file from ``start`` on.
-    Raises MalformedData unless these bytes consist of chunks of at most ``block`` bytes."""
+    """Return an upper bound of the size of ``length`` stored bytes after decompression. ``start``: the offset
+    of these bytes in the file. ``block``: the most uncompressed bytes of a chunk. Raises MalformedData unless
+    the stored bytes are a series of chunks of at most ``block`` bytes."""
     end, found = start + length, 0
     while start < end:
         size = int.from_bytes(part(file, start, _HEADER), "little") >> 1
@@ -49,9 +51,9 @@ def unpacked_size(file: BinaryIO, start: int, length: int, block: int) -> int:
 
 
 def plain(stored: bytes, compression: int, block: int, most: int) -> bytes:
-    """Return the uncompressed bytes of ``stored``, a series of chunks; stops once the result has more than
-    ``most`` bytes. ``compression``: the number of the codec. ``block``: the most bytes of a chunk before
-    compression. Raises MalformedData for a chunk that is too long, and the errors of the codec."""
+    """Return the uncompressed bytes of ``stored``, a series of chunks; decompression stops once the result
+    has more than ``most`` bytes. ``compression``: ORC's number of the codec. ``block``: the most uncompressed
+    bytes of a chunk. Raises MalformedData for a chunk that is too long, and the errors of the codec."""
     if compression == NONE:
         return stored
     found, at = bytearray(), 0
@@ -80,7 +82,7 @@ def _unpacked(chunk: bytes, compression: int, block: int) -> bytes:
 
 
 def _length(chunk: bytes) -> int:
-    """Return the uncompressed length of ``chunk``, a block of LZ4 (LZ4's block format)."""
+    """Return the number of bytes that ``chunk``, in LZ4's block format, has after decompression."""
     at = total = 0
     while True:
         token = chunk[at]

@@ -1,8 +1,8 @@
 """The footers of an ORC file: its types, the library that has written it, the time zones of its timestamps,
-and its fault, if any (ORC's specification, "File Tail" and "Stripe Footer").
+and its first fault, if any (ORC's specification, "File Tail" and "Stripe Footer").
 
-The footers are read here before Arrow's reader reads rows: some damaged footers end Arrow's process. The
-numbers of fields are those of ``orc_proto.proto``.
+The footers are read here before Arrow's reader reads rows, because Arrow ends the process for some damaged
+footers. The numbers of fields are those of ``orc_proto.proto``.
 """
 
 import os
@@ -63,8 +63,8 @@ _LARGE_KEPT_BYTES: Final = 1 << 21
 
 
 class _End(msgspec.Struct, frozen=True):
-    """The end of a file: the bytes of its postscript and of its footer, and the place in the file at which
-    the footer begins."""
+    """The end of a file: the bytes of its postscript and of its footer. ``start``: the offset of the footer
+    in the file."""
 
     postscript: bytes
     footer: bytes
@@ -72,17 +72,18 @@ class _End(msgspec.Struct, frozen=True):
 
 
 class NoFooter(MalformedData):
-    """The error of a file in which no reader finds a footer."""
+    """The error of a file in which neither Spark's reader nor Arrow's finds a footer."""
 
 
 class TooLarge(MalformedData):
-    """The error of a footer with more bytes than this package or Arrow reads."""
+    """The error of a footer that is too large for this package or for Arrow."""
 
 
 class OrcStream(msgspec.Struct, frozen=True, gc=False):
-    """A stream of a stripe. ``column``: the number of the column's type. ``kind``: the kind of the stream.
-    ``start`` and ``size``: the place in the file, and the bytes there. ``type``, ``scale`` and ``encoding``:
-    the kind of the column's type, the digits behind the point of a decimal, and the column's encoding."""
+    """A stream of a stripe. ``column``: the number of the column's type in the footer's list of types.
+    ``kind``: ORC's number of the kind of stream. ``start`` and ``size``: the offset in the file and the
+    number of bytes. ``type``, ``scale`` and ``encoding``: ORC's number of the column's type, the digits
+    behind the point of a decimal, and ORC's number of the column's encoding."""
 
     column: int
     kind: int
@@ -94,21 +95,22 @@ class OrcStream(msgspec.Struct, frozen=True, gc=False):
 
 
 class Stripe(msgspec.Struct, frozen=True):
-    """The number of rows of a stripe, and its streams in the order of the file."""
+    """A stripe of a file. ``rows``: the number of its rows. ``streams``: its streams in the order of the
+    file."""
 
     rows: int
     streams: tuple[OrcStream, ...]
 
 
 class Description(msgspec.Struct, frozen=True):
-    """The contents of a file's footers. ``kinds``: the kinds of types that columns, or parts of columns,
-    have. ``is_java``: whether ORC's Java library has written the file. ``zones``: the time zones in which the
-    library has written values of the kind TIMESTAMP; empty if no column is of the kind. ``fault``: the first
-    fault of the types or stripes (Arrow ends the process over some faults, and accepts others), None = no
-    fault. ``columns``: the numbers of the columns' types, each followed by the types of its parts, and the
-    number of types. ``stripes`` is complete without a fault; streams are in ``compression``, by chunks of at
-    most ``block`` bytes. ``sizes``: by the names of columns, the approximate bytes of memory of the values,
-    as far as the file's statistics state them."""
+    """The contents of a file's footers. ``kinds``: ORC's numbers of the types that columns or parts of
+    columns have. ``is_java``: whether ORC's Java library has written the file. ``zones``: the time zones in
+    which the values of type TIMESTAMP were written; empty if there are none. ``fault``: the first fault of
+    the types or stripes (Arrow ends the process for some faults, and accepts others), None = no fault.
+    ``columns``: for each column the number of its type (the types of its parts follow), then the number of
+    all types. ``stripes``: all stripes if there is no fault, else some. ``compression`` and ``block``: ORC's
+    number of the codec, and the most uncompressed bytes of a chunk. ``sizes``: by the name of a column, the
+    approximate bytes of its values in memory, as far as the file's statistics state them."""
 
     kinds: frozenset[int]
     is_java: bool
@@ -121,17 +123,17 @@ class Description(msgspec.Struct, frozen=True):
     sizes: Mapping[str, int] = msgspec.field(default_factory=dict)
 
     def size(self, stripe: int, columns: Collection[str]) -> int:
-        """Return the approximate bytes of memory of the values of the named columns in a stripe; ``stripe``:
-        the stripe's number."""
+        """Return the approximate bytes, in memory, of the values of the named columns in the stripe with the
+        index ``stripe``."""
         total = sum(self.sizes.get(column, 0) for column in columns)
         return total * self.stripes[stripe].rows // max(sum(stripe.rows for stripe in self.stripes), 1)
 
 
 def description(source: str) -> Description:
-    """Return the description of an ORC file by its footers. Raises NoFooter if no reader finds a footer,
-    MalformedData if Spark's reader may read more of the footer than this module does, TooLarge if a footer
-    has too many bytes, OSError as :func:`open`. A fault in the readable parts is stated in the
-    description."""
+    """Return the contents of the footers of the ORC file at the path ``source``. A fault in the types or
+    stripes is stated in the result. Raises NoFooter if no reader finds a footer, MalformedData if Spark's
+    reader may read more of the footer than this module does, TooLarge if a footer has too many bytes, and the
+    OSErrors of :func:`open`."""
     with open(source, "rb") as file, decoding():
         end = _end(file)
         footers = tuple(part(file, *place) for place in _places(end))
@@ -153,8 +155,8 @@ def _end(file: BinaryIO) -> _End:
 
 
 def _places(end: _End) -> list[tuple[int, int]]:
-    """Return the start and the length of each stripe's footer in the file; empty if not all stripes are in
-    the file."""
+    """Return the offset and the length, in the file, of each stripe's footer; empty if the file's footer
+    describes stripes that aren't in the file."""
     postscript = _postscript(end.postscript)
     footer = _message(end.footer, postscript.number(2), postscript.number(3))
     stripes = [ProtobufMessage(stripe) for stripe in footer.parts(3)]
@@ -213,8 +215,9 @@ def _postscript(said: bytes) -> ProtobufMessage:
 
 
 def _sizes(types: list[ProtobufMessage], footer: ProtobufMessage) -> dict[str, int]:
-    """Return the approximate bytes of memory of each column's values, by the column's name: texts by the
-    statistics in the footer, other values at a constant size. A nested column includes its parts."""
+    """Return the approximate bytes, in memory, of each column's values, by the column's name: the length of
+    texts comes from the footer's statistics, each other value counts a constant size. A nested column
+    includes its parts."""
     statistics = [ProtobufMessage(each) for each in footer.parts(7)]
     sizes = [each.number(1) * _VALUE + _length_of_texts(each) for each in statistics]
     sizes += [0] * (len(types) - len(sizes))
@@ -225,8 +228,8 @@ def _sizes(types: list[ProtobufMessage], footer: ProtobufMessage) -> dict[str, i
 
 
 def _length_of_texts(statistics: ProtobufMessage) -> int:
-    """Return the sum of the lengths of all texts or binaries in a column, as the column's statistics state
-    it; 0 for other values."""
+    """Return the sum of the lengths of a column's texts or binaries, from the column's statistics; 0 for
+    columns of other types."""
     sums = [*(ProtobufMessage(each).number(3) for each in statistics.parts(4))]
     sums += [ProtobufMessage(each).number(1) for each in statistics.parts(8)]
     return sum(each >> 1 for each in sums if not each & 1)
@@ -239,9 +242,9 @@ def _stripes(
     compression: int,
     block: int,
 ) -> tuple[set[str], list[Stripe], str | None]:
-    """Return the time zones in the stripes' footers, the stripes before the first damaged one, and that
-    stripe's fault, None = no fault. ``footers``: the stored bytes of each stripe's footer; ``stripes``: the
-    descriptions in the file's footer."""
+    """Return the time zones in the stripes' footers, the stripes up to the first damaged one, and the fault
+    of the damaged stripe (None = no stripe is damaged). ``footers``: the stored bytes of each stripe's
+    footer. ``stripes``: the stripes' descriptions in the file's footer."""
     zones, found, fault = set(), [], None
     for stripe, stored in zip(stripes, footers, strict=True):
         size, rows = stripe.number(2) + stripe.number(3), stripe.number(5)  # the size of index and data
@@ -260,7 +263,8 @@ def _stripes(
 
 
 def _streams(footer: ProtobufMessage, types: list[ProtobufMessage], start: int) -> Iterator[OrcStream]:
-    """Yield the streams of a stripe; the first stream begins at ``start``."""
+    """Yield the streams of a stripe, from the stripe's footer. ``start``: the offset of the first stream in
+    the file."""
     encodings = [ProtobufMessage(encoding).number(1) for encoding in footer.parts(2)]
     for stream in map(ProtobufMessage, footer.parts(1)):
         column, size = stream.number(2), stream.number(3)
@@ -270,7 +274,8 @@ def _streams(footer: ProtobufMessage, types: list[ProtobufMessage], start: int) 
 
 
 def _fault_of_types(types: list[ProtobufMessage]) -> str | None:
-    """Return the first fault in the tree of types, None = no fault. A type precedes its parts."""
+    """Return the first fault in the tree of types; None if there is none. In the list ``types`` each type
+    must come before its parts."""
     if types[0].number(1) != _STRUCT:
         return "the root type is not a struct"
     depths = {0: 0}
@@ -344,8 +349,9 @@ def _fault_of_stripe(
 
 
 def _message(stored: bytes, compression: int, block: int) -> ProtobufMessage:
-    """Decode a message that is stored in chunks of at most ``block`` uncompressed bytes. Raises TooLarge for
-    more than :data:`_LARGEST` bytes, MalformedData for bytes that are no message."""
+    """Decompress and decode a message. ``stored``: chunks of at most ``block`` uncompressed bytes. Raises
+    TooLarge for a message of more than :data:`_LARGEST` bytes, MalformedData for bytes that are not a
+    message."""
     found = plain(stored, compression, block, _LARGEST)
     if len(found) > _LARGEST:
         raise TooLarge("the footer is larger than the limit")

@@ -1,5 +1,5 @@
-"""ORC files, stripe by stripe. Values that Arrow's reader and Spark's read differently are refused by
-name."""
+"""The reader of ORC files, stripe by stripe. Values that Arrow and Spark would read differently raise
+NotSupportedError, which names the reason."""
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -80,9 +80,9 @@ _POSITIONAL: Final = "_col"
 
 
 def open_file(path: str, access: FileAccess) -> tuple["orc.ORCFile", Description]:
-    """Open the file with Arrow; returns the file and its description. Raises OperationalError, which names
-    the file, for an unreadable file; NotSupportedError for a file with damaged footers, which Arrow might not
-    survive, and for columns of an unsupported type."""
+    """Open the file with Arrow; returns the file and the contents of its footers. Raises OperationalError,
+    which names the file, for an unreadable file; NotSupportedError for damaged footers, for which Arrow may
+    end the process, and for columns of an unsupported type."""
     from pyarrow import orc  # noqa: PLC0415 - loaded when an ORC file is read
 
     with reading(path), access.reading(path) as file:
@@ -107,9 +107,9 @@ def open_file(path: str, access: FileAccess) -> tuple["orc.ORCFile", Description
 
 
 def _unread(path: str, error: Exception) -> Exception:
-    """Return the error to raise for ``error``, which Arrow has raised over the file: an error of the system
-    itself, otherwise NotSupportedError, since Spark may read a file that Arrow doesn't read: Spark reads
-    fewer bytes of a damaged file."""
+    """Return the error to raise after Arrow has raised ``error`` for the file: ``error`` itself if it comes
+    from the system, otherwise NotSupportedError, because Spark, which reads fewer bytes, may be able to read
+    a damaged file."""
     if getattr(error, "errno", None) is not None:
         return error
     if _OUT_OF_RANGE in str(error):
@@ -118,8 +118,8 @@ def _unread(path: str, error: Exception) -> Exception:
 
 
 def check_partitions(path: str, version: FileVersion) -> None:
-    """Raise OperationalError, Spark's error of reading the file at ``path``, if a partition column has no
-    values at all: Spark's reader of ORC doesn't know the column's type."""
+    """Raise OperationalError, as Spark does when it reads the file at ``path``, if all values of a partition
+    column are null and its type is therefore unknown (VOID): Spark's reader of ORC doesn't have this type."""
     for field in version.partition_schema:
         if pa.types.is_null(field.type):
             raise file_unreadable(
@@ -128,10 +128,10 @@ def check_partitions(path: str, version: FileVersion) -> None:
 
 
 def infer_schema(paths: Sequence[str], options: Mapping[str, str], access: FileAccess) -> pa.Schema:
-    """Return the logical schema of a table of the files ``paths``. Spark takes the columns of one file, and
-    doesn't define of which file; so NotSupportedError is raised for files with different columns. With
-    ``mergeSchema`` the result has the columns of all files; NotSupportedError is raised if the columns' order
-    depends on the order of the files."""
+    """Return the logical schema of a table of the files ``paths``. Without the option ``mergeSchema`` Spark
+    takes the columns of one file that it doesn't specify, so NotSupportedError is raised for files with
+    different columns. With ``mergeSchema`` the result has the columns of all files; NotSupportedError is
+    raised if their order depends on the order of the files."""
     schemas = [_schema(path, access) for path in paths]
     if merges_schemas(options):
         if not is_certain(schemas):
@@ -161,8 +161,8 @@ def _type(field: pa.Field, path: str) -> pa.DataType:
 
 
 def _checked(field: pa.Field, name: str, path: str) -> pa.DataType:
-    """Return Spark's type of ``field``, a column or a part of the column ``name``. Raises NotSupportedError
-    if a type in it isn't read as in Spark."""
+    """Return Spark's type of ``field``, which is the column ``name`` or a part of it. Raises
+    NotSupportedError if Arrow and Spark read the type, or a type inside of it, differently."""
     kind, written = field.type, (field.metadata or {}).get(_WRITTEN)
     if pa.types.is_union(kind):
         raise NotSupportedError(f"{path}: column `{name}` of ORC's type {kind}")
@@ -195,8 +195,8 @@ def _holds_clock_time(kind: pa.DataType) -> bool:
 
 
 def _children(array: pa.Array) -> list[pa.Array]:
-    """Return the arrays of the parts of a nested array, without values below nulls; empty for an array that
-    isn't nested."""
+    """Return the arrays of a nested array's parts (fields, elements, keys and values), without the values
+    that belong to a null; empty for an array that isn't nested."""
     kinds = pa.types
     if kinds.is_struct(array.type):
         return list(array.flatten())
@@ -206,8 +206,8 @@ def _children(array: pa.Array) -> list[pa.Array]:
 
 
 def _check_values(array: pa.Array) -> None:
-    """Raise ArrowInvalid if the array, or a part of it, has texts that are not UTF-8 or decimals of too many
-    digits."""
+    """Raise ArrowInvalid if the array, or a part of it, has texts that are not UTF-8, or decimals with more
+    digits than their type."""
     for child in _children(array):
         _check_values(child)
     if is_decimal(array.type) or (is_string(array.type) and not _is_ascii(array)):
@@ -264,7 +264,8 @@ def _struct_conversion(own: pa.DataType, wanted: pa.DataType) -> Conversion | No
 
 
 def _sort(kind: pa.DataType) -> str:
-    """Return the sort of a Spark type, by which :data:`_READABLE` states the possible conversions."""
+    """Return the name of the group of types to which a Spark type belongs; :data:`_READABLE` lists the
+    possible conversions by these names."""
     kinds = pa.types
     if kinds.is_struct(kind) or kinds.is_map(kind) or kinds.is_list(kind):
         return str(ddl(kind)).split("<")[0]
@@ -276,9 +277,9 @@ def _sort(kind: pa.DataType) -> str:
 
 
 def _is_readable(own: pa.DataType, wanted: pa.DataType) -> bool:
-    """Return whether ORC's Java library reads a column of type ``own`` as ``wanted``: its ``SchemaEvolution``
-    and ``ConvertTreeReaderFactory``. The library checks the types before it reads rows, even if there are no
-    rows."""
+    """Return whether ORC's Java library can read a column of type ``own`` as type ``wanted``, by the rules of
+    its ``SchemaEvolution`` and ``ConvertTreeReaderFactory``. The library checks the types before it reads
+    rows, and fails even on a file without rows."""
     kinds = pa.types
     if kinds.is_struct(own) and kinds.is_struct(wanted):
         parts = {own.field(index).name.lower(): own.field(index).type for index in range(own.num_fields)}
@@ -296,7 +297,7 @@ def _is_readable(own: pa.DataType, wanted: pa.DataType) -> bool:
 
 
 class OrcReader:
-    """A reader of the stripes of one file."""
+    """A reader of one ORC file; each of its pieces is a stripe."""
 
     def __init__(
         self,
@@ -306,7 +307,10 @@ class OrcReader:
         access: FileAccess,
         memory: Account,
     ) -> None:
-        """``names`` are the wanted columns; a stripe is charged to ``memory`` while it is read."""
+        """Open the file and check the types of the wanted columns. ``names``: the wanted columns; those that
+        the file lacks are left out. While a stripe is read, its size is charged to ``memory``. Raises the
+        errors of :func:`open_file`, OperationalError for a column that Spark can't read as the table's type,
+        NotSupportedError for a file or conversion that is not supported."""
         self._path = path
         self._access = access
         self._memory = memory
@@ -335,8 +339,8 @@ class OrcReader:
         return range(self.piece_count)
 
     def check(self, piece: int) -> None:
-        """Do nothing: the constructor has checked the columns' types, and no other error is known before the
-        reading."""
+        """Do nothing: the constructor has checked the columns' types, and all further errors show only when
+        rows are read."""
 
     def read(self, piece: int) -> Iterator[pa.RecordBatch]:
         """Yield the rows of the stripe ``piece``: the wanted columns that the file has, in the physical form
@@ -403,8 +407,9 @@ class OrcReader:
         return array
 
     def _check_zeros(self, array: pa.Array) -> None:
-        """Raise NotSupportedError if the array, a batch of Spark's reader, or a part of it, has only zeros
-        and of both signs: Spark reads all of them as the first."""
+        """Raise NotSupportedError if the array, or a part of it, has no numbers except zeros, and zeros of
+        both signs: Spark then reads all zeros with the sign of the first. ``array``: the rows that Spark
+        reads as one batch."""
         for child in _children(array):
             self._check_zeros(child)
         if array.type in (FLOAT, DOUBLE):
@@ -413,8 +418,8 @@ class OrcReader:
                 raise NotSupportedError(f"{self._path}: ORC's zeros of both signs without another number")
 
     def _check_days(self, array: pa.Array) -> None:
-        """Raise NotSupportedError if the array, or a part of it, has dates before 1582-10-15, days of the
-        Julian calendar."""
+        """Raise NotSupportedError if the array, or a part of it, has dates before 1582-10-15, which ORC files
+        may have as days of the Julian calendar."""
         for child in _children(array):
             self._check_days(child)
         if array.type == DATE:
@@ -423,9 +428,9 @@ class OrcReader:
                 raise NotSupportedError(f"{self._path}: ORC's dates before 1582-10-15")
 
     def _check_moments(self, array: pa.Array) -> None:
-        """Raise NotSupportedError for timestamps that Arrow and Spark read differently: timestamps with
-        fractions of microseconds, and timestamps before 1970 with fractions of seconds that another library
-        than ORC's for Java has written (Spark fails on the latter)."""
+        """Raise NotSupportedError for timestamps that Arrow and Spark read differently: those with fractions
+        of microseconds, and, in files not written by ORC's Java library, those before 1970 with fractions of
+        seconds."""
         for child in _children(array):
             self._check_moments(child)
         if not pa.types.is_timestamp(array.type):

@@ -1,5 +1,5 @@
-"""Messages of Protocol Buffers, by the numbers of their fields (Protocol Buffers' documentation,
-"Encoding")."""
+"""Decoding of Protocol Buffers' messages without a schema: fields have numbers, not names (Protocol Buffers'
+documentation, "Encoding")."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -13,8 +13,8 @@ _FIXED: Final = {1: 8, 5: 4}
 
 
 class ProtobufMessage:
-    """The fields of a message. Raises MalformedData if the bytes are not a message; IndexError where they end
-    within a number.
+    """A decoded message, whose fields are found by their numbers. Raises MalformedData if the bytes are not a
+    message, IndexError if they end within a number.
 
     >>> ProtobufMessage(bytes([0x08, 0x05, 0x12, 0x02, 0x03, 0x04])).number(1)
     5
@@ -24,8 +24,8 @@ class ProtobufMessage:
         self._fields = list(_fields(data))
 
     def number(self, field: int) -> int:
-        """Return the value of the field with the number ``field``, a number; of several values the last, 0
-        for a missing field."""
+        """Return the value of the field with the number ``field``, which holds an integer; the last value if
+        the field occurs several times, 0 if it is missing."""
         return next(
             (value for key, value in reversed(self._fields) if key == field and isinstance(value, int)), 0
         )
@@ -35,7 +35,8 @@ class ProtobufMessage:
         return {key for key, _ in self._fields}.issuperset(fields)
 
     def numbers(self, field: int) -> list[int]:
-        """Return all values of a repeated field of numbers, packed or not."""
+        """Return all values of the field with the number ``field``, a repeated field of integers, packed or
+        not."""
         found: list[int] = []
         for key, value in self._fields:
             if key == field and isinstance(value, int):
@@ -45,13 +46,14 @@ class ProtobufMessage:
         return found
 
     def parts(self, field: int) -> list[bytes]:
-        """Return all values of a repeated field of bytes, texts or messages."""
+        """Return all values of the field with the number ``field``, a repeated field of bytes, texts or
+        messages."""
         return [value for key, value in self._fields if key == field and isinstance(value, bytes)]
 
 
 def _fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """Yield number and value of each field in the order of the data; fields of a fixed size are left out.
-    Raises MalformedData for bytes that are not a message."""
+    """Yield the number and the value of each field in the order of the data; fields of a fixed size (32 or 64
+    bits) are left out. Raises MalformedData for bytes that are not a message."""
     at = 0
     while at < len(data):
         tag, at = read_varint(data, at)

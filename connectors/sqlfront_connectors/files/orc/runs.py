@@ -1,7 +1,7 @@
 """Checks of the runs of values in ORC's streams (ORC's specification, "Run Length Encoding").
 
-A run that is longer than its stream is an error in Spark's reader but not always in Arrow's, and Arrow's
-reader ends the process over negative lengths.
+A run that goes beyond the end of its stream is an error in Spark's reader but not always in Arrow's, and
+Arrow ends the process for negative lengths.
 """
 
 from collections.abc import Collection, Iterator
@@ -17,7 +17,8 @@ _WIDTHS: Final = (*range(1, 25), 26, 28, 30, 32, 40, 48, 56, 64)
 
 
 def check_byte_runs(data: bytes) -> None:
-    """Raise MalformedData if the last run is longer than the stream of bytes.
+    """Raise MalformedData if the last run in a stream of bytes goes beyond the end of the stream. ``data``:
+    the uncompressed stream.
 
     >>> check_byte_runs(bytes([0x61, 0x00, 0xFE, 0x44, 0x45]))
     """
@@ -29,8 +30,8 @@ def check_byte_runs(data: bytes) -> None:
 
 
 def check_first_runs(data: bytes) -> None:
-    """Raise MalformedData if the last run of a stream of integers, in the first version of the encoding, is
-    longer than the stream.
+    """Raise MalformedData if the last run in a stream of integers goes beyond the end of the stream.
+    ``data``: the uncompressed stream, in version 1 of ORC's run-length encoding.
 
     >>> check_first_runs(bytes([0x61, 0x00, 0x07, 0xFE, 0x80, 0x01, 0x02]))
     """
@@ -42,9 +43,10 @@ def check_first_runs(data: bytes) -> None:
 
 
 def total_length(data: bytes, *, is_second: bool, exact: bool = False) -> int:
-    """Return the sum of a stream of lengths, or an upper bound unless it has to be ``exact``. Raises
-    MalformedData if the last run is longer than the stream, or a length is negative. ``is_second``: whether
-    the stream is in the second version of the encoding.
+    """Return the sum of the lengths in an uncompressed stream of lengths; without ``exact`` perhaps only an
+    upper bound, which is quicker. ``is_second``: whether the stream is in version 2 of ORC's run-length
+    encoding, else version 1. Raises MalformedData if the last run goes beyond the end of the stream, or a
+    length is negative.
 
     >>> total_length(bytes([0x61, 0x00, 0x07]), is_second=False)
     700
@@ -55,9 +57,10 @@ def total_length(data: bytes, *, is_second: bool, exact: bool = False) -> int:
 
 
 def check_range(data: bytes, most: int, *, is_second: bool) -> None:
-    """Check a stream of signed integers in ORC's run-length encoding, of the encoding's second version if
-    ``is_second``. Raises MalformedData if the last run is longer than the stream, or an integer is not
-    between 0 and ``most``; IndexError if the stream ends within a run's header or a number.
+    """Check an uncompressed stream of signed integers. ``is_second``: whether the stream is in version 2 of
+    ORC's run-length encoding, else version 1. Raises MalformedData if the last run goes beyond the end of the
+    stream, or an integer is not between 0 and ``most``; IndexError if the stream ends within a run's header
+    or a number.
 
     >>> check_range(bytes([0x61, 0x00, 0x04]), 2, is_second=False)
     >>> check_range(bytes([0x02, 0x04]), 2, is_second=True)
@@ -73,13 +76,13 @@ def check_range(data: bytes, most: int, *, is_second: bool) -> None:
 
 
 def _signed(stored: int) -> int:
-    """Return the signed integer that is stored as an unsigned number whose lowest bit is the sign."""
+    """Decode a signed integer from ORC's zigzag form, an unsigned number whose lowest bit is the sign."""
     return stored >> 1 ^ -(stored & 1)
 
 
 def _first_range(data: bytes, at: int) -> tuple[int, int, int]:
-    """Return the least and the greatest signed integer of the run that begins at ``at``, and the end of the
-    run; first version of the encoding."""
+    """Return the least and the greatest integer of the run that begins at the index ``at``, and the index
+    after the run. The run is in version 1 of the encoding."""
     head = data[at]
     if head < 128:
         step = int.from_bytes(data[at + 1 : at + 2], signed=True)
@@ -94,8 +97,8 @@ def _first_range(data: bytes, at: int) -> tuple[int, int, int]:
 
 
 def _second_range(data: bytes, at: int) -> tuple[int, int, int]:
-    """Return the least and the greatest signed integer of the run that begins at ``at``, and the end of the
-    run; second version of the encoding."""
+    """Return the least and the greatest integer of the run that begins at the index ``at``, and the index
+    after the run. The run is in version 2 of the encoding."""
     head = data[at]
     if head < 64:
         end = at + 2 + (head >> 3)
@@ -124,10 +127,10 @@ def _range_of(values: Collection[int]) -> tuple[int, int]:
 
 
 def _patched_values(data: bytes, at: int, count: int, width: int) -> tuple[list[int], int]:
-    """Return the integers of a run of values above a base, to some of which higher bits are added, and the
-    end of the run. ``at``: the place behind the first two bytes of the run's header; ``count`` and ``width``:
-    the number of values and the bits of each. The highest bit of the base is its sign. Raises MalformedData
-    for added bits beyond the values."""
+    """Return the integers of a run of ORC's kind "Patched Base", and the index after the run. Each integer is
+    a base plus a stored value, and a list of patches adds higher bits to some stored values. ``at``: the
+    index after the first two bytes of the run's header. ``count`` and ``width``: the number of stored values
+    and the bits of each. Raises MalformedData for a patch beyond the last value."""
     base_bytes, patch, gap = (data[at] >> 5) + 1, _WIDTHS[data[at] & 31], (data[at + 1] >> 5) + 1
     patches = data[at + 1] & 31
     at += 2 + base_bytes
@@ -148,14 +151,15 @@ def _patched_values(data: bytes, at: int, count: int, width: int) -> tuple[list[
 
 
 def _ends(data: bytes) -> np.ndarray:
-    """Return the index behind each byte that would be the last byte of a number, if all data were numbers of
-    variable length."""
+    """Return, as an array, the index after each byte without a continuation bit: where a number of variable
+    length would end if the data were nothing but such numbers."""
     return np.flatnonzero(np.frombuffer(data, np.uint8) < 128) + 1
 
 
 def _numbers(ends: np.ndarray, at: int, count: int) -> np.ndarray:
-    """Return the ends of ``count`` numbers, the first of which begins at ``at``; ``ends``: the result of
-    :func:`_ends`. Raises MalformedData if the data have fewer numbers."""
+    """Return the indices after each of ``count`` consecutive numbers of variable length, of which the first
+    begins at the index ``at``. ``ends``: the result of :func:`_ends`. Raises MalformedData if the data have
+    fewer numbers."""
     found = ends[ends.searchsorted(at, "right") :][:count]
     if len(found) < count:
         raise MalformedData("a run is longer than its stream")
@@ -208,9 +212,10 @@ def _second(data: bytes, *, exact: bool) -> int:
 
 
 def _delta(data: bytes, at: int, count: int, width: int) -> tuple[int, int]:
-    """Return the sum of a run of lengths, and the end of the run. The run has a first value, a first step
-    and, unless ``width`` is 0, the sizes of the other steps in ``width`` bits each. ``count``: the number of
-    values. Raises MalformedData for a negative length."""
+    """Return the sum of a run of ORC's kind "Delta", which holds lengths, and the index after the run. The
+    run has a first value, a first step and, unless ``width`` is 0, the sizes of all other steps in ``width``
+    bits each; with ``width`` 0 all steps are equal. ``count``: the number of values. Raises MalformedData for
+    a negative length."""
     base, at = read_varint(data, at)
     zigzag, at = read_varint(data, at)
     step = (zigzag >> 1) ^ -(zigzag & 1)
@@ -235,7 +240,8 @@ def _sum_of_steps(base: int, step: int, count: int) -> int:
 
 
 def _values(packed: bytes, count: int, width: int) -> Iterator[int]:
-    """Return numbers of ``width`` bits each, one after the other; blank bits may follow the last number."""
+    """Return an iterator over ``count`` unsigned numbers of ``width`` bits each, which are packed one after
+    the other from the highest bit on. Bits after the last number are ignored."""
     bits, mask, size = int.from_bytes(packed), (1 << width) - 1, 8 * len(packed)
     return (bits >> size - width * number & mask for number in range(1, count + 1))
 

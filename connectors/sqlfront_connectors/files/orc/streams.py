@@ -33,9 +33,10 @@ _ROOM: Final = 1 << 28
 
 
 def check_streams(source: str, described: Description, stripe: int, columns: frozenset[int]) -> None:
-    """Raise MalformedData if streams of the columns ``columns`` (their places among the file's columns) in
-    the stripe with the number ``stripe`` are damaged in a way that Arrow doesn't notice, or does not survive.
-    ``source``: the file's path."""
+    """Raise MalformedData if streams of some columns in a stripe are damaged in a way that Arrow
+    doesn't notice, or for which Arrow ends the process. ``source``: the file's path. ``described``: the
+    contents of the file's footers. ``stripe``: the stripe's index. ``columns``: the indices of the
+    columns in the file."""
     first, compression = described.columns, described.compression
     parts = {number for place in columns for number in range(first[place], first[place + 1])}
     streams = [stream for stream in described.stripes[stripe].streams if stream.column in parts]
@@ -57,8 +58,8 @@ def check_streams(source: str, described: Description, stripe: int, columns: fro
 
 def _check_of(stream: OrcStream) -> Callable[[bytes], None] | None:
     """Return a function that raises MalformedData for damaged bytes of the stream; None for a stream that
-    needs no check, and for lengths. In integers in runs of the second version Arrow's reader itself notices a
-    run that is too long."""
+    needs no check here. Streams of lengths need another check, see :func:`_check_lengths`. In streams of
+    integers in version 2 of the encoding, Arrow itself notices a run that is too long."""
     if stream.kind == NULLS or (stream.kind == DATA and stream.type in _BYTES):
         return check_byte_runs
     if stream.kind == SECOND and stream.type == DECIMAL:

@@ -2,8 +2,8 @@
 (``parquet.thrift`` of the Parquet format; ``ParquetMetadataConverter`` and ``ParquetFileReader`` of
 parquet-java).
 
-Arrow's reader isn't asked for row groups: pyarrow doesn't catch the exception that Arrow throws over a
-damaged description of a column, so the process ends. Arrow also accepts damaged footers on which Spark fails.
+The row groups are not read by Arrow: for a damaged description of a column Arrow throws an exception that
+pyarrow doesn't catch, so that the process ends. Arrow also accepts damaged footers on which Spark fails.
 """
 
 import os
@@ -89,11 +89,12 @@ _LARGE_KEPT_BYTES: Final = 1 << 22
 
 
 class Chunk(msgspec.Struct, frozen=True, gc=False):
-    """A column of a row group. ``codec``: the name of the compression; ``has_dictionary``: whether the column
-    has a page with a dictionary; ``size``: uncompressed bytes; ``values``: the number of values, nulls
-    included; ``nulls``: the number of nulls; ``minimum`` and ``maximum``: bounds of the values in Parquet's
-    encoding PLAIN; None = the file doesn't state them. ``has_index``: whether the file also states the bounds
-    of each page. ``start`` and ``stored``: the place of its pages in the file, and their bytes there."""
+    """A column chunk: the values of one leaf column in one row group. ``codec``: the name of the compression.
+    ``has_dictionary``: whether the chunk has a dictionary page. ``size``: uncompressed bytes. ``values``: the
+    number of values, including nulls. ``nulls``: the number of nulls, None = not stated. ``minimum`` and
+    ``maximum``: bounds of the values in Parquet's encoding PLAIN, None = not stated. ``has_index``: whether
+    the file also has bounds of each page. ``start`` and ``stored``: the offset of the chunk's pages in the
+    file, and their compressed bytes."""
 
     codec: str
     has_dictionary: bool
@@ -108,7 +109,8 @@ class Chunk(msgspec.Struct, frozen=True, gc=False):
 
 
 class RowGroup(msgspec.Struct, frozen=True, gc=False):
-    """The number of rows of a row group, and its columns in the order of the schema's leaves."""
+    """A row group of a Parquet file. ``rows``: the number of its rows. ``chunks``: its column chunks, in the
+    order of the schema's leaves."""
 
     rows: int
     chunks: tuple[Chunk, ...]
@@ -122,8 +124,9 @@ class _Leaf(msgspec.Struct, frozen=True):
 
 
 def read_footer(source: str) -> tuple[RowGroup, ...]:
-    """Return the row groups of a Parquet file that Arrow has opened. Raises MalformedData, which states the
-    fault, for a footer that Spark doesn't read, or reads differently from Arrow; OSError as :func:`open`."""
+    """Return the row groups of the Parquet file at the path ``source``, which Arrow must be able to open.
+    Raises MalformedData, which states the fault, for a footer that Spark doesn't read or reads differently
+    from Arrow, and the OSErrors of :func:`open`."""
     footer, start = _footer(source)
     if len(footer) <= _KEPT_BYTES:
         return _usual(footer, start)
@@ -131,9 +134,9 @@ def read_footer(source: str) -> tuple[RowGroup, ...]:
 
 
 def may_have_schema(source: str) -> bool:
-    """Return whether Spark may find a schema in the file's footer: True if the footer is a struct of Thrift,
-    since Spark skips row groups and unknown fields when it reads the columns; else False. Raises OSError as
-    :func:`open`."""
+    """Return whether Spark may find a schema in the file's footer although Arrow can't read the footer: True
+    if the footer is a struct of Thrift (to find the columns, Spark skips row groups and unknown fields).
+    Raises the OSErrors of :func:`open`."""
     try:
         read_struct(_footer(source)[0])
     except MalformedData:
@@ -142,8 +145,8 @@ def may_have_schema(source: str) -> bool:
 
 
 def _footer(source: str) -> tuple[bytes, int]:
-    """Return the bytes of the footer, and their start in the file. Raises MalformedData if the file doesn't
-    end with a Parquet footer."""
+    """Return the bytes of the footer, and the footer's offset in the file. Raises MalformedData if the file
+    doesn't end with a Parquet footer."""
     with open(source, "rb") as file:
         size = file.seek(0, os.SEEK_END)
         file.seek(max(size - _END, 0))
@@ -178,7 +181,8 @@ _large = lru_cache(_LARGE_KEPT)(_row_groups)
 
 
 def _schema(file: Struct) -> list[_Leaf]:
-    """Return the leaves of the schema. Raises MalformedData unless the schema is a tree of known types."""
+    """Return the leaf columns of the schema. ``file``: the decoded footer. Raises MalformedData unless the
+    schema is a tree of known types."""
     _check_fields(file, _FILE)
     leaves = _leaves(_structs(file, 2))
     for pair in _structs(file, 5) if field(5, LIST) in file else ():
@@ -208,8 +212,10 @@ def _leaves(elements: list[Struct]) -> list[_Leaf]:
 def _below(
     group: Struct, rest: Iterator[Struct], path: list[object], definition: int, repetition: int
 ) -> Iterator[_Leaf]:
-    """Yield the leaves of a group, from the elements that follow the group's own. ``path``, ``definition``
-    and ``repetition`` are the group's."""
+    """Yield the leaf columns of a group of the schema. ``group``: the group's schema element. ``rest``: an
+    iterator over the elements after it, from which the group's elements are taken. ``path``, ``definition``
+    and ``repetition``: the path and the maximal levels of the group. Raises MalformedData for a malformed
+    tree."""
     if len(path) > _DEEPEST:
         raise MalformedData("the schema is too deep")
     for _ in range(_number(group, 5, I32)):
@@ -235,7 +241,8 @@ def _below(
 
 
 def _check_annotations(element: Struct) -> None:
-    """Raise MalformedData for a converted or logical type that Spark's reader doesn't know."""
+    """Raise MalformedData for a converted or logical type that Spark's reader doesn't know, or if the two
+    contradict each other. ``element``: a schema element."""
     if element.get(field(6, I32), 0) not in _CONVERTED:
         raise MalformedData("a column's converted type is unknown")
     logical = element.get(field(10, STRUCT))
@@ -259,8 +266,8 @@ def _check_annotations(element: Struct) -> None:
 
 
 def _converted_types(number: int, said: Struct) -> tuple[int, ...]:
-    """Return the numbers of the converted types that are equivalent to the logical type with the given number
-    and fields."""
+    """Return the numbers of the converted types that are equivalent to a logical type. ``number``: the number
+    of the logical type; ``said``: its fields."""
     if number == _INTEGER:
         bits, signed = said[field(1, BYTE)], said[field(2, BOOL)]
         return _SAME_INTEGER.get((bool(signed), bits), ()) if isinstance(bits, int) else ()
@@ -296,8 +303,8 @@ def _row_group(group: Struct, leaves: list[_Leaf], end: int) -> RowGroup:
 
 
 def _place(chunk: Struct, end: int) -> tuple[int, int]:
-    """Return the start of a column's pages in the file, and their bytes. Raises MalformedData unless they lie
-    before ``end``, the start of the footer."""
+    """Return the offset in the file of a column chunk's pages, and their number of bytes. ``end``: the offset
+    of the footer. Raises MalformedData unless all pages lie before the footer."""
     page, dictionary, size = _number(chunk, 9, I64), chunk.get(field(11, I64), 0), _number(chunk, 7, I64)
     assert isinstance(dictionary, int)
     start = min(page, dictionary) if dictionary > 0 else page
@@ -350,8 +357,8 @@ def _check_encodings(chunk: Struct) -> None:
 
 
 def _check_sizes(chunk: Struct, leaf: _Leaf) -> None:
-    """Raise MalformedData for statistics of sizes that don't fit the column: Arrow refuses to read the column
-    then."""
+    """Raise MalformedData if the chunk's optional statistics of sizes don't fit the column, because Arrow
+    then refuses to read the column."""
     sizes = chunk.get(field(16, STRUCT))
     if sizes is None:
         return
@@ -369,8 +376,9 @@ def _check_sizes(chunk: Struct, leaf: _Leaf) -> None:
 
 
 def _check_fields(struct: Struct, known: frozenset[int]) -> None:
-    """Raise MalformedData if a field that the format knows is of another type. Fields behind the known
-    fields, possibly added by a later version of the format, are ignored."""
+    """Raise MalformedData if a field has another type than the format says. ``known``: the keys of the fields
+    that this module knows. Fields with a higher number than all known ones, possibly of a later version of
+    the format, are ignored."""
     strange = struct.keys() - known
     if strange and min(strange) >> 4 <= max(known) >> 4:
         raise MalformedData(f"its field {min(strange) >> 4} is of another type")

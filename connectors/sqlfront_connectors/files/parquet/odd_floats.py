@@ -1,9 +1,9 @@
-"""Conditions on floating columns for which Spark's reader of Parquet leaves out row groups with matching rows
-(``StatisticsFilter`` and ``DictionaryFilter`` of parquet-java).
+"""Filters on floating-point columns for which Spark's reader of Parquet leaves out row groups that have
+matching rows (``StatisticsFilter`` and ``DictionaryFilter`` of parquet-java).
 
-The reader loses two kinds of values, called odd here: NaN, which is outside the bounds that writers other
-than Spark state; and a zero of the other sign than the condition's zero, since a dictionary distinguishes 0.0
-and -0.0, which are equal in SQL.
+Spark loses two kinds of values, called odd here. One is NaN, which is outside of the bounds that other
+writers than Spark state. The other is a zero whose sign differs from the sign of the filter's zero: 0.0 and
+-0.0 are equal in SQL, but different entries of a dictionary.
 """
 
 import msgspec
@@ -20,19 +20,21 @@ from sqlfront_values.types import BOOLEAN, is_fractional
 
 
 class FloatCondition(msgspec.Struct, frozen=True):
-    """A condition over the columns of a file's batches. ``places``: the positions of its floating columns in
-    the batches; ``zeros``: for each zero that the condition compares with, whether it is negative."""
+    """A filter that compares floating-point columns with numbers. ``condition``: the filter, over the columns
+    of a file's batches. ``places``: the ordinals of its floating-point columns. ``zeros``: for each zero
+    literal in the filter, True if it is negative."""
 
     condition: EngineExpr
     places: tuple[int, ...]
     zeros: frozenset[bool]
 
     def may_be_left_out(self, batch: pa.RecordBatch, chunks: dict[int, Chunk], settings: Settings) -> bool:
-        """Return whether Spark may leave out matching rows of the batch: if only odd rows match, or if an odd
-        row matches and a column has an index of pages, by which Spark leaves out parts of a row group.
+        """Return whether Spark may leave out rows of the batch that match the filter: if all matching rows
+        have an odd value, or if at least one has and a column has bounds of its pages, by which Spark leaves
+        out parts of a row group.
 
-        ``chunks`` describes the floating columns, by their places. ``settings`` are the settings of the
-        condition's evaluation.
+        ``chunks``: by ordinal, the column chunks of the floating-point columns. ``settings``: the session's
+        settings, for the filter's evaluation.
         """
         odd = np.zeros(batch.num_rows, dtype=bool)
         for place in self.places:
@@ -43,8 +45,9 @@ class FloatCondition(msgspec.Struct, frozen=True):
         return has_index or not self._matches(batch, ~odd, settings)
 
     def _odd(self, column: pa.Array, chunk: Chunk) -> np.ndarray:
-        """Return a mask of the rows of ``column`` with an odd value: NaN if ``chunk`` has usable bounds, a
-        zero of the other sign if it has a dictionary or an index of pages."""
+        """Return a mask of the rows in which ``column`` has an odd value: NaN if ``chunk`` has usable
+        bounds; a zero of the other sign than a zero of the filter if ``chunk`` has a dictionary or
+        bounds of pages."""
         values, valid = numpy_view(column), valid_mask(column)
         odd = np.zeros(len(values), dtype=bool)
         if _bounds_are_numbers(chunk, values.dtype):
@@ -59,8 +62,8 @@ class FloatCondition(msgspec.Struct, frozen=True):
 
 
 def _bounds_are_numbers(chunk: Chunk, kind: np.dtype) -> bool:
-    """Return whether the file states usable bounds of a column of the type ``kind``: Spark ignores bounds
-    that are NaN."""
+    """Return whether the chunk has a minimum and a maximum of the type ``kind`` that are not NaN; Spark
+    ignores other bounds."""
     bounds = (chunk.minimum, chunk.maximum)
     return all(
         bound is not None and len(bound) == kind.itemsize and not np.isnan(np.frombuffer(bound, kind)[0])
@@ -69,8 +72,9 @@ def _bounds_are_numbers(chunk: Chunk, kind: np.dtype) -> bool:
 
 
 def float_conditions(filters: tuple[EngineExpr, ...], places: dict[int, int]) -> tuple[FloatCondition, ...]:
-    """Return the filters that compare floating columns with numbers. ``places``: from the ordinal of a
-    table's column, if the file has the column, to its position in the file's batches."""
+    """Return the filters that compare floating-point columns with numbers, over the ordinals of a file's
+    batches. ``places``: for each table ordinal of a column that the file has, its position in the batches. A
+    filter that uses a column without position is left out."""
     found = []
     for condition in filters:
         literals = [

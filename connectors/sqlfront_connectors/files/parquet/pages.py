@@ -28,8 +28,9 @@ _ENCODING_2: Final = field(4, I32)
 
 
 def check_pages(source: str, chunk: Chunk) -> None:
-    """Raise MalformedData if a page's header lacks a required field, or if the pages don't hold the chunk's
-    values; OSError as :func:`open`."""
+    """Check the headers of all pages of a column chunk. Raises MalformedData if a header is incomplete or
+    unknown, or if the pages don't hold as many values as the chunk states; also the OSErrors of :func:`open`.
+    ``source``: the file's path."""
     descriptor = os.open(source, os.O_RDONLY | os.O_CLOEXEC)
     try:
         at, end, left = chunk.start, chunk.start + chunk.stored, chunk.values
@@ -47,8 +48,8 @@ def check_pages(source: str, chunk: Chunk) -> None:
 
 
 def _header(descriptor: int, at: int, end: int) -> tuple[Struct, int]:
-    """Return the page header that begins at the place ``at`` of the file, and its length in bytes. ``end``:
-    the end of the column's pages. Raises MalformedData for bytes that are no header."""
+    """Return the page header that begins at the offset ``at`` of the file, and the header's length in bytes.
+    ``end``: the offset after the chunk's last page. Raises MalformedData for bytes that are no header."""
     try:
         return read_part(os.pread(descriptor, min(_USUAL, end - at), at))
     except MalformedData:
@@ -56,8 +57,8 @@ def _header(descriptor: int, at: int, end: int) -> tuple[Struct, int]:
 
 
 def _values(header: Struct) -> int:
-    """Return the number of values in the page with this header; 0 for a dictionary or an index. Raises
-    MalformedData if the header lacks a required field or has an unknown kind or encoding."""
+    """Return the number of values in the page with this header; 0 for a dictionary page or an index page.
+    Raises MalformedData if the header lacks a required field or has an unknown kind or encoding."""
     kind = _number(header, _KIND)
     if kind not in _KINDS:
         raise MalformedData(f"a page is of the kind {kind}")

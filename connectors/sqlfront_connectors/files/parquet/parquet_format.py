@@ -1,4 +1,4 @@
-"""Parquet files: schema, row groups with statistics, reading, writing."""
+"""The reader and writer of Parquet files, and the inference of their schema."""
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -64,7 +64,8 @@ def open_file(
 ) -> tuple["pq.ParquetFile", tuple[RowGroup, ...]]:
     """Open the file with Arrow; returns the file and its row groups. ``dictionaries``: the columns to read as
     dictionaries. Raises OperationalError, which names the file, for an unreadable file; NotSupportedError for
-    a footer that Spark may read: Arrow reads parts that Spark ignores, such as Arrow's own schema.
+    a footer that Arrow can't read, or that :func:`~sqlfront_connectors.files.parquet.footer.read_footer`
+    finds damaged, because Spark may be able to read it.
 
     Invariant: no caller asks the ParquetFile's metadata for a row group or a column; Arrow ends the process
     over damaged metadata.
@@ -88,9 +89,10 @@ def open_file(
 
 
 def infer_schema(paths: Sequence[str], options: Mapping[str, str], access: FileAccess) -> pa.Schema:
-    """Return the logical schema of a table of the files ``paths``, as Spark infers it: the schema of a
-    summary if there is one, otherwise of the first file; with ``mergeSchema`` the merged schema of all files,
-    summaries last. Raises OperationalError for a file without a readable footer."""
+    """Return the logical schema that Spark infers for a table of the files ``paths``: the schema of a summary
+    file (``_metadata`` or ``_common_metadata``) if there is one, otherwise of the first file; with
+    ``mergeSchema`` the merged schema of all files, summary files last. Raises OperationalError for a file
+    without a readable footer, NotSupportedError for a footer that Spark may read and Arrow can't."""
     if merges_schemas(options):
         order = sorted(paths, key=lambda path: _MERGED_LAST.get(os.path.basename(path), 0))
         return merged_schema(_schema(path, access) for path in order)
@@ -117,12 +119,14 @@ def _schema(path: str, access: FileAccess) -> pa.Schema:
 
 
 def row_count(path: str, access: FileAccess) -> int:
-    """Return the number of rows that the footer of the file states."""
+    """Return the number of rows that the footer of the file states. Raises the errors of
+    :func:`open_file`."""
     return sum(group.rows for group in open_file(path, access)[1])
 
 
 class ParquetReader:
-    """A reader of the row groups of one file that may hold matching rows."""
+    """A reader of one Parquet file; each of its pieces is a row group. Row groups that the filters rule out
+    are not read."""
 
     def __init__(
         self,
@@ -134,8 +138,10 @@ class ParquetReader:
         settings: Settings,
         memory: Account,
     ) -> None:
-        """``names`` are the wanted columns; ``filters`` are over the columns of the table's ``version``. Row
-        groups that are read at once, such as those with nested columns, are charged to ``memory`` meanwhile.
+        """Open the file. ``names``: the wanted columns; those that the file lacks are left out. ``filters``:
+        conjuncts over the ordinals of the table's schema, by which row groups are left out; no single row is
+        dropped by them. A row group with nested columns is read at once, and charged to ``memory`` meanwhile.
+        Raises the errors of :func:`open_file`.
         """
         self._path = path
         self._memory = memory
@@ -172,8 +178,8 @@ class ParquetReader:
         return len(self._groups)
 
     def pieces(self) -> Sequence[int]:
-        """Return the numbers of the row groups with rows that the filters and the statistics don't rule
-        out."""
+        """Return the numbers of the row groups that may have matching rows, by the filters and the
+        statistics; empty row groups are left out."""
         return [number for number in range(len(self._groups)) if self._may_match(number)]
 
     def _may_match(self, row_group: int) -> bool:
@@ -182,8 +188,8 @@ class ParquetReader:
         return all(may_match(condition, partial(self._bounds, row_group)) for condition in self._filters)
 
     def check(self, piece: int) -> None:
-        """Raise NotSupportedError if the row group has a compression that Spark may not read,
-        OperationalError if a wanted column can't be read as the table's type."""
+        """Raise NotSupportedError if the row group has a compression for which Spark needs an additional
+        codec, OperationalError if a wanted column can't be read as the table's type."""
         self._check_codecs(piece, [self._columns[name.lower()] for name in self._wanted])
         for name in self._wanted:
             self._conversion(name)
@@ -236,7 +242,7 @@ class ParquetReader:
             yield from self._file.iter_batches(rows, row_groups=[piece], columns=names, use_threads=False)
 
     def _size(self, piece: int, columns: Sequence["_FileColumn"]) -> int:
-        """Return the uncompressed bytes of the columns in a row group."""
+        """Return the uncompressed bytes of the columns in the row group ``piece``."""
         chunks = self._groups[piece].chunks
         return sum(
             chunk.size
@@ -245,8 +251,8 @@ class ParquetReader:
         )
 
     def _rows_at_once(self, piece: int, columns: Sequence["_FileColumn"]) -> int:
-        """Return the number of rows to read as a batch: BATCH_ROWS, or fewer if a dictionary has a long text,
-        since each row may repeat the text."""
+        """Return the number of rows to read as one batch of the row group ``piece``: BATCH_ROWS, or fewer if
+        a dictionary has a long text, since each row of a batch may repeat that text."""
         chunks, most = self._groups[piece].chunks, min(BATCH_ROWS, self._groups[piece].rows)
         large = [
             column.name
@@ -284,7 +290,7 @@ class ParquetReader:
             ) from error
 
     def _check_floats(self, piece: int, rows: pa.RecordBatch) -> None:
-        """Raise NotSupportedError if Spark may leave out rows that match a filter, see
+        """Raise NotSupportedError if ``rows`` has rows that match a filter and that Spark may leave out, see
         :mod:`~sqlfront_connectors.files.parquet.odd_floats`."""
         for condition in self._float_conditions:
             chunks = {
@@ -306,7 +312,8 @@ class ParquetReader:
                     raise NotSupportedError(f"{self._path}: Parquet with the compression {chunk.codec}")
 
     def _check_pages(self, piece: int, columns: Sequence["_FileColumn"]) -> None:
-        """Raise NotSupportedError for pages with headers that Arrow accepts and Spark may not."""
+        """Raise NotSupportedError if a page of the columns has a header that Arrow accepts and Spark
+        may not."""
         chunks = self._groups[piece].chunks
         with reading(self._path), self._access.reading(self._path) as file:
             try:
@@ -337,8 +344,8 @@ class ParquetReader:
 
 @contextmanager
 def _decoding(path: str) -> Iterator[None]:
-    """Return a context manager that turns errors of Arrow over pages into NotSupportedError, since Spark may
-    read these pages: for example levels with more bits. Errors of the system pass."""
+    """Return a context manager that turns errors of Arrow about pages into NotSupportedError, since Spark may
+    be able to read these pages. Errors of the system are raised unchanged."""
     try:
         yield
     except (OSError, pa.ArrowException) as error:
@@ -348,8 +355,8 @@ def _decoding(path: str) -> Iterator[None]:
 
 
 class _FileColumn(msgspec.Struct, frozen=True):
-    """A column of a file: the column's name and Arrow type in the file, the leaves, and the number of the
-    first leaf."""
+    """A top-level column of a file. ``name`` and ``type``: its name and Arrow type in the file. ``leaves``:
+    its leaf columns. ``first``: the index of its first leaf among all leaves of the file."""
 
     name: str
     type: pa.DataType
@@ -357,7 +364,8 @@ class _FileColumn(msgspec.Struct, frozen=True):
     first: int
 
     def has_bounds_of(self, wanted: pa.DataType) -> bool:
-        """Return whether the column's statistics are bounds of values of the wanted type."""
+        """Return whether the minimum and maximum in the column's statistics bound its values as values of
+        Spark's type ``wanted``: the column has that type, and the statistics have its order."""
         if pa.types.is_nested(self.type) or pa.types.is_timestamp(wanted) or not self.leaves[0].signed:
             return False
         return self.leaves[0].kind in _ORDERED and leaf_type(self.leaves[0]) == wanted
@@ -380,7 +388,8 @@ def _columns_of(file: "pq.ParquetFile", path: str) -> dict[str, _FileColumn]:
 
 
 def write(path: str, batches: Sequence[pa.RecordBatch], schema: pa.Schema) -> None:
-    """Write the batches (of the given schema) to a new file, compressed with Snappy as in Spark."""
+    """Write the batches to a new file at ``path``, compressed with Snappy as in Spark. ``schema``: the schema
+    of the batches and of the file."""
     import pyarrow.parquet as pq  # noqa: PLC0415 - loaded when a Parquet file is written
 
     with pq.ParquetWriter(path, schema, compression="snappy", version="2.6") as writer:

@@ -1,4 +1,5 @@
-"""Structs of Thrift's compact protocol (Thrift's specification, "Thrift Compact protocol encoding")."""
+"""Decoding of Thrift's compact protocol, in which Parquet's footers and page headers are written (Thrift's
+specification, "Thrift Compact protocol encoding")."""
 
 from typing import Final
 
@@ -35,8 +36,8 @@ Struct = dict[int, object]
 
 
 class ThriftValues(msgspec.Struct, frozen=True, gc=False):
-    """The elements of a list, a set or a map (keys and values in turns). ``kind``: the type of the elements
-    of a list or set; MAP for a map."""
+    """The elements of a list, a set or a map. ``kind``: the type of the elements of a list or set; MAP for a
+    map. ``items``: the elements; for a map, its keys and values alternate."""
 
     kind: int
     items: list[object]
@@ -65,7 +66,7 @@ def read_struct(data: bytes) -> Struct:
 
 def read_part(data: bytes) -> tuple[Struct, int]:
     """Read the struct at the beginning of the bytes, as :func:`read_struct` does; returns the struct and its
-    length."""
+    length in bytes."""
     try:
         return _struct(data, 0, 0)
     except IndexError:
@@ -156,8 +157,9 @@ def _map(data: bytes, at: int, depth: int) -> tuple[ThriftValues, int]:
 
 
 def _check_length(data: bytes, at: int, length: int) -> None:
-    """Raise MalformedData if a list of ``length`` elements that begins at ``at`` has more elements than bytes
-    are left, or than :data:`_LONGEST`."""
+    """Raise MalformedData if a list states too many elements. ``at``: the index of the first element.
+    ``length``: the stated number of elements, which may exceed neither the number of bytes left nor
+    :data:`_LONGEST`."""
     if length > min(len(data) - at, _LONGEST):
         raise MalformedData("it ends too early")
 

@@ -1,8 +1,8 @@
 """Spark's type of a Parquet column, and the other types as which the column can be read: the rules of Spark's
 ``ParquetToSparkSchemaConverter`` and ``ParquetVectorUpdaterFactory``.
 
-Arrow's own schema in a file is ignored: the leaves of Parquet's schema decide, in the order of the leaves of
-Arrow's types.
+The leaf columns of Parquet's schema determine the types; a schema that Arrow has stored in the file is
+ignored. An Arrow type has its leaves in the same order as Parquet's schema.
 """
 
 import json
@@ -89,8 +89,9 @@ _EXACT: Final = Context(prec=100)
 
 
 class Leaf(msgspec.Struct, frozen=True):
-    """A leaf column of Parquet: its path, physical type, and annotation (``Int``, ``Date``, ..., ``None``; an
-    ``Instant`` is a timestamp in UTC)."""
+    """A leaf column of Parquet. ``physical``: the physical type. ``kind``: the name of the logical type
+    (``Int``, ``Date``, ``Decimal``, ..., ``None``); ``Instant`` stands for a timestamp in UTC. ``width`` and
+    ``signed``: of an Int. ``unit``: of a time or timestamp. ``precision`` and ``scale``: of a Decimal."""
 
     path: str
     physical: str
@@ -113,7 +114,7 @@ class Mismatch(Exception):
 
 
 def leaves_of(schema: "pq.ParquetSchema") -> list[Leaf]:
-    """Return the leaves of a file's schema, in order."""
+    """Return the leaf columns of a file's schema, in the schema's order."""
     return [_leaf(schema.column(index)) for index in range(len(schema))]
 
 
@@ -195,7 +196,8 @@ def _day(number: int) -> date | None:
 
 
 def _text_of(plain: bytes) -> str | None:
-    """Decode a text; None for a bound that was cut within a character."""
+    """Decode a text that bounds a column's values; None if it was cut within a character, as some writers cut
+    bounds."""
     try:
         return plain.decode()
     except UnicodeDecodeError:
@@ -204,7 +206,7 @@ def _text_of(plain: bytes) -> str | None:
 
 def spark_type(kind: pa.DataType, leaves: Iterator[Leaf]) -> pa.DataType:
     """Return Spark's type of a column whose Arrow type is ``kind``. ``leaves``: an iterator over the leaves
-    of Parquet's schema, from which the column's leaves are taken. Raises the errors of :func:`leaf_type`."""
+    of Parquet's schema; the column's leaves are taken from it. Raises the errors of :func:`leaf_type`."""
     kinds = pa.types
     if kinds.is_map(kind):
         return pa.map_(spark_type(kind.key_type, leaves), spark_type(kind.item_type, leaves))
@@ -224,10 +226,10 @@ def count_leaves(kind: pa.DataType) -> int:
 
 
 def conversion(kind: pa.DataType, leaves: Iterator[Leaf], wanted: pa.DataType) -> Conversion:
-    """Return a function that converts arrays of a file's column, whose Arrow type is ``kind``, into the
-    physical form of Spark's type ``wanted``. ``leaves``: an iterator from which the column's leaves are
-    taken. Raises Mismatch where Spark refuses the conversion, NotSupportedError where this module lacks
-    it."""
+    """Return a function that converts arrays of a file's column into the physical form of Spark's type
+    ``wanted``. ``kind``: the Arrow type of the column. ``leaves``: an iterator over leaves of Parquet's
+    schema; the column's leaves are taken from it. Raises Mismatch for a conversion that Spark refuses,
+    NotSupportedError for one that isn't implemented."""
     kinds = pa.types
     if kinds.is_map(kind) and kinds.is_map(wanted):
         taken = list(_taken(kind, leaves))
@@ -310,8 +312,8 @@ def _moments(leaf: Leaf, wanted: pa.DataType) -> Conversion:
 
 
 def _as_moment(array: pa.Array, wanted: pa.DataType) -> pa.Array:
-    """Return the timestamps as type ``wanted`` with the same number of microseconds since 1970, whatever the
-    time zones of the two types."""
+    """Return the timestamps as the timestamp type ``wanted``, with unchanged microseconds since 1970: between
+    a type with time zone and one without, nothing is shifted."""
     return array.cast(TIMESTAMP_NTZ).cast(BIGINT).cast(wanted)
 
 
@@ -333,8 +335,9 @@ def _as_decimal(array: pa.Array, wanted: pa.DataType) -> pa.Array:
 
 
 def _as_bits(array: pa.Array, leaf: Leaf, wanted: pa.DataType) -> pa.Array:
-    """Return the stored numbers, or for narrower types their lower bits, as values of ``wanted``, without the
-    meaning that ``leaf`` gives to them as dates, times or decimals."""
+    """Return the stored integers as values of ``wanted``; a narrower type gets their lower bits. What
+    ``leaf`` makes of the integers (dates, times or decimals) is ignored. Values that aren't integers are
+    converted to the physical form of ``wanted``."""
     if leaf.physical in ("BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY"):
         return _as_text(array.storage if isinstance(array, pa.ExtensionArray) else array, wanted)
     if leaf.physical in ("FLOAT", "DOUBLE", "BOOLEAN", "INT96"):

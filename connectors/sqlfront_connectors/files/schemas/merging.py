@@ -10,14 +10,14 @@ from sqlfront_values.types import decimal, is_decimal, sql_name
 
 
 class _Conflict(Exception):
-    """The error of two types without a common type."""
+    """The error of two types that can't be merged into one."""
 
 
 def merged_schema(schemas: Iterable[pa.Schema]) -> pa.Schema:
-    """Return the merge of all schemas: the columns of the first, then the further columns of the next, and so
-    on. Names that differ by case alone are one column, structs are merged field by field, decimals of one
-    scale take the higher precision. Raises ProgrammingError (CANNOT_MERGE_SCHEMAS) if a column has otherwise
-    different types in two schemas.
+    """Return the merge of all schemas: the columns of the first schema, then those columns of the second that
+    are not in the first, and so on. Names that differ by case alone are one column, structs are merged field
+    by field, decimals of one scale take the higher precision. Raises ProgrammingError (CANNOT_MERGE_SCHEMAS)
+    if a column has otherwise different types in two schemas.
 
     >>> first, second = pa.schema([("a", pa.int32())]), pa.schema([("b", pa.string()), ("A", pa.int32())])
     >>> merged_schema([first, second]).names
@@ -27,8 +27,8 @@ def merged_schema(schemas: Iterable[pa.Schema]) -> pa.Schema:
 
 
 def is_certain(schemas: Sequence[pa.Schema]) -> bool:
-    """Return whether the schemas merge into the same schema in any order: each is the beginning of the merged
-    schema.
+    """Return whether the schemas certainly merge into the same schema in any order, because the columns of
+    each schema are the first columns of the merged schema.
 
     >>> is_certain([pa.schema([("a", pa.int32())]), pa.schema([("b", pa.string()), ("a", pa.int32())])])
     False
@@ -86,8 +86,8 @@ def _merged_struct(left: pa.DataType, right: pa.DataType) -> pa.DataType:
 
 
 def _begins(whole: pa.DataType, part: pa.DataType) -> bool:
-    """Return whether each struct in ``part`` is a beginning of the corresponding struct in ``whole``, a merge
-    that includes ``part``."""
+    """Return whether the fields of each struct in ``part`` are the first fields of the corresponding struct
+    in ``whole``. ``whole``: a type that was merged from ``part`` and other types."""
     if not pa.types.is_nested(whole):
         return True
     if pa.types.is_struct(whole):

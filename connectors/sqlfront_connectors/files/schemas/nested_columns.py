@@ -1,4 +1,5 @@
-"""Conversion of a file's nested columns into a table's: part by part, where their forms differ."""
+"""Conversion of a file's nested columns into columns of a table whose nested types differ: each part is
+converted by itself."""
 
 from collections.abc import Callable, Sequence
 
@@ -18,8 +19,8 @@ def converted_struct(
     array: pa.Array, wanted: pa.DataType, parts: Sequence[tuple[int, Conversion] | None]
 ) -> pa.Array:
     """Convert the struct column ``array`` of a file into the physical form of ``wanted``. ``parts``: for each
-    wanted field the index of the field in the array and the field's conversion; None = the file lacks the
-    field, which is null then."""
+    field of ``wanted``, the field's index in ``array`` and its conversion; None = the file lacks the field,
+    which becomes null."""
     children, form = array.flatten(), physical(wanted)
     fields = [form.field(index) for index in range(form.num_fields)]
     columns = [

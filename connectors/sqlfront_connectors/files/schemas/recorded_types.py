@@ -1,5 +1,6 @@
-"""The types that Spark records in the files it writes: names in ORC's columns, a schema in JSON in Parquet's
-footers. A recorded type takes precedence over the column's own type."""
+"""The types that Spark records in the files it writes: names of types in the metadata of ORC's columns, a
+schema in JSON in Parquet's footers. A recorded type takes precedence over the type that the format itself
+states."""
 
 import json
 import re

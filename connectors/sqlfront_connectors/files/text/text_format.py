@@ -22,9 +22,9 @@ _OPTIONS: Final = frozenset({"wholetext", "linesep", "encoding"})
 
 
 def text_settings(options: Mapping[str, str]) -> tuple[bool, bytes | None]:
-    """Return whether a file is one row (wholeText), and the end of lines (None: all usual line ends). Raises
-    NotSupportedError, which names the option, for an unknown option or encoding, ProgrammingError for an
-    empty lineSep.
+    """Return the options wholeText (True: a file is one row) and lineSep in bytes (None: a line ends with LF,
+    CR or CR LF). Raises NotSupportedError, which names the option, for an unknown option or encoding,
+    ProgrammingError for an empty lineSep.
 
     >>> text_settings({"lineSep": ";"})
     (False, b';')
@@ -45,8 +45,8 @@ def text_settings(options: Mapping[str, str]) -> tuple[bool, bytes | None]:
 
 
 def check_schema(schema: pa.Schema) -> None:
-    """Raise UNSUPPORTED_DATA_TYPE_FOR_DATASOURCE unless the data column is a string; ProgrammingError for
-    more than one data column."""
+    """Raise ProgrammingError if a text table can't have the data columns ``schema``: more than one column, or
+    a column that is not a string (UNSUPPORTED_DATA_TYPE_FOR_DATASOURCE)."""
     if len(schema) > 1:
         raise ProgrammingError(f"Text data source supports only a single column, and you have {len(schema)}.")
     for field in schema:
@@ -66,9 +66,10 @@ def read(
     context: ProcessorContext,
     filters: Sequence[EngineExpr] = (),
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the lines of one file, without their ends, as batches with the column ``names`` (without columns
-    if empty); with wholeText the whole file is one row. ``schema`` and ``filters`` have no effect. Raises
-    OperationalError for an unreadable file, NotSupportedError for text that is not UTF-8."""
+    """Yield the lines of one file, without their ends, as batches; with wholeText the file is one row.
+    ``names``: the name of the column, or empty for batches with a row count only. ``schema`` and ``filters``
+    have no effect. Raises OperationalError for an unreadable file, NotSupportedError for text that is not
+    UTF-8."""
     whole, separator = text_settings(options)
     content = content_of(path, context.files, context.memory)
     if whole:

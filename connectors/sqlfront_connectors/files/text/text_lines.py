@@ -21,8 +21,9 @@ LINES: Final = 4096
 
 
 class TextLines(OpenedSource, frozen=True, tag_field="processor", tag=True):
-    """A source of the lines, without line ends, of all files that match ``patterns``, in UTF-8. The files are
-    dealt to the instances: each member has to see the same files."""
+    """A source of the lines, without line ends, of all UTF-8 files that match ``patterns``. Each instance
+    reads a part of the files, so all members have to see the same files. Raises OperationalError if no file
+    matches or a file can't be read, DataError for text that is not UTF-8."""
 
     patterns: tuple[str, ...] = ()
 
@@ -63,9 +64,9 @@ register_processor("sqlfront_connectors.files.text.text_lines:TextLines")
 
 
 def _expand(pattern: str, access: FileAccess) -> list[str]:
-    """Return the paths that match a pattern of :mod:`glob`; empty if none matches. Access to the part before
-    the first wildcard is checked before the search, so that the existence of forbidden paths is not
-    revealed."""
+    """Return the existing paths that match a pattern of :mod:`glob`. If only some files may be opened, access
+    to the path before the first wildcard is checked first, so that nothing about forbidden paths is revealed;
+    raises ProgrammingError if access is denied, or for ``..`` after a wildcard."""
     if access.is_limited:
         parts = pattern.split(os.sep)
         first = next((number for number, part in enumerate(parts) if glob.has_magic(part)), len(parts))
@@ -76,6 +77,6 @@ def _expand(pattern: str, access: FileAccess) -> list[str]:
 
 
 def text_lines(*patterns: str) -> TextLines:
-    """Return a source of one column, ``line``, with the lines of all files that match the patterns (as of
-    :mod:`glob`)."""
+    """Return a source of one string column, ``line``, with the lines of all files that match the patterns.
+    The patterns are those of :mod:`glob`."""
     return TextLines(pa.schema([pa.field("line", STRING)]), patterns)

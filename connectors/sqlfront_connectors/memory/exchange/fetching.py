@@ -1,7 +1,7 @@
-"""Reads of rows directly from the owning members, in a process that is not a member.
+"""Reads of a memory table's rows directly from the members that have them, by a process that is not a member.
 
-The client side of a held version (:mod:`~sqlfront_connectors.memory.exchange.service`). Needs nothing but the
-engine."""
+A coordinator holds the version that is read, see :mod:`~sqlfront_connectors.memory.exchange.service`. The
+process needs only the packages of ``engine/`` and this connector, no session and no planner."""
 
 from collections.abc import Iterable, Iterator
 from typing import Final
@@ -26,9 +26,10 @@ _AHEAD: Final = 2
 
 
 class Origin(msgspec.Struct, frozen=True):
-    """A version of a spread table, from which other processes read rows. ``version``: the key of the version.
-    ``table``: the table's name for errors. ``columns``: the ordinals of the columns to read. ``members``:
-    names and addresses of the members that hold the rows. ``step``: the number of rows to fetch at a time."""
+    """A held version of a spread table, from which processes that are not members read rows. ``version``: the
+    key of the version. ``table``: the table's name, for errors. ``columns``: the ordinals of the columns to
+    read. ``members``: names and addresses of the members that have the rows. ``step``: the number of rows to
+    fetch with one question."""
 
     version: str
     table: str
@@ -38,8 +39,8 @@ class Origin(msgspec.Struct, frozen=True):
 
 
 class Piece(msgspec.Struct, frozen=True):
-    """A range of the version's rows: the rows from ``start`` to ``stop`` (exclusive) of the share of the
-    member at index ``member`` of :attr:`Origin.members`."""
+    """A range of a held version's rows: the rows ``start`` to ``stop`` (exclusive) of one member's share.
+    ``member``: the index of the member in :attr:`Origin.members`."""
 
     member: int
     start: int
@@ -47,8 +48,9 @@ class Piece(msgspec.Struct, frozen=True):
 
 
 def fetch(origin: Origin, connect: Connect, pieces: Iterable[Piece]) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of the pieces in physical form; ``connect`` connects with a member by name and address.
-    Raises OperationalError if a member can't be reached, or the version is no longer held."""
+    """Yield the rows of the pieces, in batches in physical form. ``connect``: a function that connects with a
+    member, given its name and address. Raises OperationalError if a member can't be reached, or the
+    coordinator has released the version."""
     for piece in pieces:
         name, address = origin.members[piece.member]
         with connect(name, address) as line:

@@ -1,4 +1,4 @@
-"""The lifetime of a member's shares of tables: as long as a reader may need them."""
+"""The lifetime of a member's shares of tables: a share is kept as long as a reader may need it."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -19,12 +19,12 @@ STAGED: Final = 5.0
 
 
 class ShareHolder:
-    """A :class:`~sqlfront_cluster.launchers.running.MemberService` that keeps shares as long as readers need
-    them.
+    """A :class:`~sqlfront_cluster.launchers.running.MemberService` that decides when the member frees the
+    shares of old versions.
 
-    A share is kept while the table's document names the share's version, the version's writer has the turn,
-    or a reader holds the version. A version that was published before is kept for ``grace`` seconds more,
-    unless memory is short.
+    A share is kept as long as the table's document names its version (the version is current), the version's
+    writer has the writer's turn (the version is being made), or a reader holds the version. A version that
+    was current once is then kept for ``grace`` seconds more, unless memory is short.
     """
 
     def __init__(self, grace: float = GRACE) -> None:
@@ -49,15 +49,15 @@ class ShareHolder:
 
     @property
     def resources(self) -> Mapping[str, object]:
-        """The member's shares."""
+        """The member's shares, as resources of the member's jobs."""
         return self._store
 
     def _dealt(self) -> int:
         return self._running.member.members.dealt
 
     def attach(self, running: RunningMember) -> None:
-        """Begin to hold the shares of the member ``running``, and listen to its documents and its member
-        list."""
+        """Begin to manage the shares of the member ``running``: changes of the keeper's documents and of the
+        member list from now on lead to a :meth:`sweep`."""
         self._running = running
         self._store.member = running.membership.name
         self._exchange.budget = running.engine.memory
@@ -68,7 +68,7 @@ class ShareHolder:
         running.membership.list_watchers.append(self._hear_list)
 
     def close(self) -> None:
-        """Do nothing: the shares go with the member."""
+        """Do nothing: the shares end with the member's process."""
 
     def _staged(self, key: str) -> None:
         with self._lock:
@@ -77,7 +77,8 @@ class ShareHolder:
         self._later(STAGED)
 
     def _held(self, key: str) -> None:
-        """Record the begin of a hold on the version, or the end of the last hold."""
+        """Note that a reader has begun to hold the version ``key``, or has ended the last hold on it, and
+        sweep."""
         with self._lock:
             if self._unneeded.pop(key, None) is not None:
                 self._watched.add(key)
@@ -103,8 +104,8 @@ class ShareHolder:
             self.sweep()
 
     def sweep(self) -> None:
-        """Free the shares that no reader or writer needs any more and whose time of grace has passed;
-        schedule the next sweep for the end of the next share's grace."""
+        """Free the shares that no reader or writer needs any more and whose grace has passed, and schedule
+        the next sweep for the moment at which the next share's grace ends."""
         now, due = self._running.engine.clock.now(), math.inf
         with self._lock:
             for key in [key for key in self._watched if not self._is_needed(key)]:
@@ -122,9 +123,8 @@ class ShareHolder:
             self._sweep_at(due)
 
     def relieve(self) -> bool:
-        """Free the versions that are kept only for their time of grace, because memory is short: a query that
-        was planned with a freed version is planned anew. Returns True if a version was freed, False if there
-        was none to free."""
+        """Free all versions that are kept only during their grace, because memory is short; a query that was
+        planned with such a version is planned again. Return whether any version was freed."""
         with self._lock:
             keys = tuple(self._unneeded)
             for key in keys:
@@ -132,7 +132,7 @@ class ShareHolder:
         return bool(keys)
 
     def _free(self, key: str) -> None:
-        """Remove an unneeded share from the store; the caller holds the lock."""
+        """Remove the share ``key``, which nobody needs, from the store. The caller has to hold the lock."""
         del self._unneeded[key]
         self._published.discard(key)
         self._store.free(key)
@@ -151,7 +151,8 @@ class ShareHolder:
         self._sweep_at(self._running.engine.clock.now() + seconds)
 
     def _sweep_at(self, when: float) -> None:
-        """Schedule a sweep for ``when`` unless an earlier sweep is scheduled."""
+        """Schedule a sweep for the time ``when`` (of the engine's clock), unless an earlier sweep is
+        scheduled."""
         clock = self._running.engine.clock
         with self._lock:
             if when < self._due:

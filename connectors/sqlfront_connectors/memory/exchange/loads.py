@@ -1,5 +1,5 @@
-"""The coordinator's side of loads and held versions: other processes bring rows to the members of a spread
-table, or fetch rows from the members."""
+"""The coordinator's part in the exchange of rows: :class:`SpreadLoad` lets other processes bring rows to the
+members of a spread table, :class:`HeldVersion` lets them read rows from the members."""
 
 import secrets
 from collections.abc import Sequence
@@ -32,13 +32,13 @@ from sqlfront_values.errors import Error, NotSupportedError, OperationalError
 
 
 class SpreadLoad:
-    """A load of a spread table, as a context manager: within it, other processes may bring rows to
-    :attr:`target`, and :meth:`publish` makes a version of the rows of chosen attempts. At its end all other
-    rows are dropped.
+    """A load of a spread table, as a context manager: within its block other processes may push rows to
+    :attr:`target`, and :meth:`publish` makes a new version with the rows of those attempts that the caller
+    names. At the end of the block all other rows are dropped.
 
-    ``holder``: the name of the coordinating member; the load ends with that member. Raises NotSupportedError
-    if other processes can't reach the members (such as members in this process), OperationalError with
-    SQLSTATE 08001 if no member is left.
+    ``holder``: the name of the coordinating member; when that member leaves the cluster, the load ends.
+    Raises NotSupportedError if the members have no address for other processes (such as members in this
+    process), OperationalError with SQLSTATE 08001 if no member is left.
     """
 
     def __init__(self, table: SpreadTable, holder: str) -> None:
@@ -72,9 +72,10 @@ class SpreadLoad:
         return self
 
     def publish(self, brought: Sequence[DeliveredRows], *, overwrite: bool) -> int:
-        """Publish a version with the rows of the attempts in ``brought``: alone with ``overwrite``, otherwise
-        behind the present rows. Returns the number of rows brought. To be called once. Raises
-        OperationalError with SQLSTATE 40001 if partitions have changed their owners since the load began."""
+        """Publish a version with the rows of the attempts in ``brought``: with ``overwrite`` in place of all
+        present rows, otherwise in addition to them. Return the number of these new rows. To be called once.
+        Raises OperationalError with SQLSTATE 40001 if partitions have changed their owners since the load
+        began."""
         table = self._table
         with table.storing(overwrite=overwrite) as version:
             if version.processor.dealt != self._dealt:
@@ -92,13 +93,13 @@ class SpreadLoad:
 
 class HeldVersion(ClosingContext):
     """A version of a spread table that other processes may read from the members until :meth:`close`, even if
-    the table changes meanwhile; :attr:`pieces` are the parts of its rows, to be fetched one by one from
-    :attr:`origin`.
+    the table changes meanwhile. :attr:`pieces` are the ranges of its rows;
+    :func:`~sqlfront_connectors.memory.exchange.fetching.fetch` reads them from :attr:`origin`.
 
-    ``columns``: the columns to read. ``parts``: the number of pieces of about the same size into which the
-    rows of each member are cut, if there are as many rows. ``holder``: see :class:`SpreadLoad`. Raises
-    OperationalError if the version, or some of its members, are gone; NotSupportedError as for
-    :class:`SpreadLoad`.
+    ``columns``: the ordinals of the columns to read. ``parts``: the number of pieces of about the same size
+    into which the rows of each member are divided; fewer if there are fewer rows. ``holder``: the name of the
+    coordinating member, with which the hold ends. Raises OperationalError if the version, or some of its
+    members, are gone; NotSupportedError if the members have no address for other processes.
     """
 
     def __init__(self, snapshot: SpreadSnapshot, columns: tuple[int, ...], parts: int, holder: str) -> None:
@@ -126,20 +127,22 @@ class HeldVersion(ClosingContext):
         )
 
     def close(self) -> None:
-        """Release the version; closing twice is no error."""
+        """End the hold on the version, so that the members may free it; do nothing the second time."""
         _tell_each(self._members, self.origin.members, Release(self.origin.version, self._token))
 
 
 def _tell_each(members: ClusterAccess, names: Sequence[tuple[str, str]], question: EndLoad | Release) -> None:
-    """Tell the members, one by one, of the end of a load or hold; skip members that can't be reached."""
+    """Send the question to each of the members, one by one, and ignore members that can't be reached.
+    ``names``: names and addresses of the members."""
     for name, _ in names:
         with suppress(Error):
             members.ask(EXCHANGE, {name: codec.encode(question)})
 
 
 def _addresses(table: str, members: MemberList, owners: Sequence[str]) -> tuple[tuple[str, str], ...]:
-    """Return the name and the address of each member among ``owners``, the owners of the partitions. Raises
-    NotSupportedError, which names ``table``, if an owner has no address."""
+    """Return the name and the address of each member in ``owners``, once. ``owners``: for each partition the
+    name of its member. Raises NotSupportedError, which names ``table``, if an owner has no address for other
+    processes."""
     addresses = {each.name: each.address for each in members.members}
     names = [name for name in dict.fromkeys(owners) if name != NOBODY]
     if not all(addresses.get(name) for name in names):
@@ -148,7 +151,7 @@ def _addresses(table: str, members: MemberList, owners: Sequence[str]) -> tuple[
 
 
 def _step(snapshot: SpreadSnapshot) -> int:
-    """Return the number of rows of the version to fetch at a time: at most MOST_ROWS rows and about
-    MOST_BYTES bytes, at least one row."""
+    """Return the number of rows to fetch with one question: at most MOST_ROWS rows, about MOST_BYTES bytes,
+    and at least one row."""
     rows, size = snapshot.statistics.rows or 0, snapshot.statistics.size or 0
     return max(1, min(MOST_ROWS, MOST_BYTES * rows // size)) if size else MOST_ROWS

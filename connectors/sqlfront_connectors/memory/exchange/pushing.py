@@ -1,8 +1,8 @@
-"""Delivery of rows directly to the owning members, from a process that is not a member.
+"""Delivery of rows directly to the members that own them, from a process that is not a member.
 
-The client side of a load (:mod:`~sqlfront_connectors.memory.exchange.service`): the client hashes the keys,
+The process takes part in a load, see :mod:`~sqlfront_connectors.memory.exchange.service`: it hashes the keys,
 divides the rows among the members and sends each member its rows over a connection that is made on first use.
-Needs nothing but the engine."""
+The process needs only the packages of ``engine/`` and this connector, no session and no planner."""
 
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -35,9 +35,9 @@ _WINDOW: Final = 4
 
 class LoadTarget(msgspec.Struct, frozen=True):
     """The destination of a load's rows. ``load``: the unique name of the load. ``table`` and ``schema``: the
-    table's name and schema. ``members``: names and addresses. ``owners``: for each partition, the index of
-    its member in ``members``. ``keys``: the ordinals of the columns that place a row; without keys, the
-    batches go to the members in turn."""
+    table's name and logical schema. ``members``: names and addresses of the members. ``owners``: for each
+    partition, the index of its member in ``members``. ``keys``: the ordinals of the partition key; if empty,
+    whole batches are sent to the members in turn."""
 
     load: str
     table: str
@@ -52,10 +52,12 @@ Connect = Callable[[str, str], Outsider]
 
 
 class Pusher:
-    """An attempt to bring rows to a load: :meth:`push`, then :meth:`finish`; used by one thread. The rows
-    count only if the load's coordinator is told of the attempt; otherwise they are never read.
+    """An attempt to deliver rows to a load: call :meth:`push` for each batch, then :meth:`finish`, then
+    :meth:`close`; from one thread. The rows become visible only if the load's coordinator learns of the
+    attempt by a :class:`DeliveredRows`; otherwise the members drop them. ``connect``: a function that
+    connects with a member, given its name and address.
 
-    Raises OperationalError if a member can't be reached or refuses the rows.
+    The methods raise OperationalError if a member can't be reached or refuses the rows.
     """
 
     def __init__(self, target: LoadTarget, connect: Connect) -> None:
@@ -72,8 +74,8 @@ class Pusher:
         self._turn = secrets.randbelow(len(target.members))
 
     def push(self, batch: pa.RecordBatch) -> None:
-        """Send the rows of ``batch`` to the members, or collect them until there are enough rows to send. The
-        columns are the table's, in physical form."""
+        """Send the rows of ``batch`` to the members that own them; a few rows are collected first until there
+        are enough. The columns are the table's, in physical form."""
         self._waiting.append(batch)
         self._rows += batch.num_rows
         self._size += batch.nbytes
@@ -81,16 +83,16 @@ class Pusher:
             self._flush()
 
     def finish(self) -> Mapping[str, int]:
-        """Send the remaining rows, and wait until the members have received all rows; returns the number of
-        rows by the name of each member that received rows."""
+        """Send the remaining rows, and wait until all members have received their rows. Return the number of
+        rows that each member has received, by the member's name; a member without rows is left out."""
         self._flush()
         for stream in self._streams.values():
             stream.settle(0)
         return {self._target.members[place][0]: stream.rows for place, stream in self._streams.items()}
 
     def close(self, *, forget: bool = False) -> None:
-        """Close the connections. ``forget``: the attempt has failed, so the members are told to drop its
-        rows."""
+        """Close the connections. ``forget``: before that, ask the members to drop the rows of this attempt,
+        because it has failed."""
         for stream in self._streams.values():
             stream.close(forget=forget)
         self._streams.clear()
@@ -143,7 +145,7 @@ class Pusher:
 
 
 class _Stream:
-    """An attempt's connection to one member."""
+    """An attempt's connection to one member. ``line``: the open connection."""
 
     def __init__(self, line: Outsider, load: str, attempt: str) -> None:
         self.rows = 0
@@ -152,7 +154,7 @@ class _Stream:
         self._encoder = BatchEncoder()
 
     def send(self, batch: pa.RecordBatch) -> None:
-        """Send a batch; then wait until at most :data:`_WINDOW` batches are unanswered."""
+        """Send a batch, then wait until the member has answered all but :data:`_WINDOW` batches."""
         encoded = self._encoder.encode(batch)
         question = Put(self._load, self._attempt, encoded.schema)
         self._line.send(EXCHANGE, codec.encode(question), encoded.body)
@@ -160,14 +162,14 @@ class _Stream:
         self.settle(_WINDOW)
 
     def settle(self, unanswered: int) -> None:
-        """Wait until at most ``unanswered`` batches are unanswered. Raises the error of a member that has
-        refused a batch."""
+        """Wait until the member has answered all but ``unanswered`` batches. Raises the error of a member
+        that has refused a batch."""
         while self._line.unanswered > unanswered:
             self._line.hear()
 
     def close(self, *, forget: bool) -> None:
-        """End the connection; with ``forget``, tell the member to drop the attempt, if the member can still
-        be reached."""
+        """Close the connection. ``forget``: before that, ask the member to drop the attempt's rows; errors
+        are ignored."""
         if forget:
             with suppress(Error):
                 self._line.send(EXCHANGE, codec.encode(Forget(self._load, self._attempt)))
@@ -176,7 +178,8 @@ class _Stream:
 
 
 class DeliveredRows(msgspec.Struct, frozen=True):
-    """The number of rows that an attempt has brought to one member."""
+    """The number of rows that an attempt has delivered to one member. ``attempt``: the attempt's unique
+    token. ``member``: the member's name."""
 
     attempt: str
     member: str
@@ -186,8 +189,9 @@ class DeliveredRows(msgspec.Struct, frozen=True):
 def push_all(
     target: LoadTarget, connect: Connect, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[DeliveredRows]:
-    """Push all batches in one attempt. After the last batch, yield the number of rows brought to each member;
-    after an error, tell the members to drop the attempt."""
+    """Push all batches to the members in one attempt, then yield, for each member that has received rows, the
+    attempt and the number of rows. If an error occurs, ask the members to drop the attempt's rows and raise
+    the error."""
     pusher = Pusher(target, connect)
     try:
         for batch in batches:
@@ -202,7 +206,8 @@ def push_all(
 
 
 def attempts_by_member(brought: Sequence[DeliveredRows]) -> tuple[tuple[str, tuple[str, ...], int], ...]:
-    """Group the attempts by member, in the form of the attribute ``attempts`` of
+    """Group the attempts by member: return, for each member, its name, its attempts and the number of their
+    rows. This is the form of the field ``attempts`` of
     :class:`~sqlfront_connectors.memory.exchange.service.StagedRows`."""
     found: dict[str, list[DeliveredRows]] = {}
     for each in brought:

@@ -1,14 +1,16 @@
 """Exchange of memory tables' rows with processes that are not members, such as the tasks of a Spark job.
 
-In: a process with rows pushes batches directly to the members of the rows' keys, under a *load* that the
-coordinator has begun there, and an *attempt*, a unique text. The rows are invisible until the coordinator,
-which knows the successful attempts, lets :class:`StagedRows` make a version of the attempts' rows; the rows
-of all other attempts are dropped with the load. So tasks may fail, run twice or never end.
+Into a table, by a *load*: the coordinator begins the load on all members. A process that has rows makes an
+*attempt* with a unique name, and pushes batches directly to the members that own the rows. The members stage
+the rows, invisible to readers. The coordinator learns which attempts were successful, and :class:`StagedRows`
+makes a version of their rows; the rows of all other attempts are dropped with the load. So the processes'
+tasks may fail, run twice or never end.
 
-Out: a coordinator *holds* a version; until the hold ends, processes that know of the hold may read ranges of
-the members' rows.
+Out of a table, by a *hold*: the coordinator holds a version; until the hold ends, processes to which the
+coordinator gives the version's key may read ranges of the members' rows.
 
-Loads and holds end with their coordinator, if the coordinator doesn't end them.
+Each message to a member is a *question*, to which the member sends one answer. Loads and holds end when their
+coordinator ends them or leaves the cluster.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -40,9 +42,10 @@ _NOTHING: Final = b""
 
 
 class BeginLoad(msgspec.Struct, frozen=True, tag=True):
-    """The question that begins a load of a table with the given schema; ``holder``: the member that
-    coordinates the load, ``dealt``: the dealing of partitions by which rows are sent to members. The answer
-    is empty."""
+    """The question that begins a load of a table. ``load``: the load's unique name. ``schema``: the table's
+    logical schema. ``dealt``: the version of the member list that last changed the owners of partitions; a
+    member that knows another one refuses the question. ``holder``: the name of the coordinating member, with
+    which the load ends. The answer is empty."""
 
     load: str
     table: str
@@ -52,16 +55,17 @@ class BeginLoad(msgspec.Struct, frozen=True, tag=True):
 
 
 class EndLoad(msgspec.Struct, frozen=True, tag=True):
-    """The question that ends the load: remaining rows are dropped, further rows refused. The answer is
+    """The question that ends a load: staged rows are dropped, and further rows refused. The answer is
     empty."""
 
     load: str
 
 
 class Hold(msgspec.Struct, frozen=True, tag=True):
-    """The question that keeps the member's share of a version until :class:`Release` with the same ``token``,
-    even if the table changes or is dropped. The answer is the number of rows that :class:`ReadShare` can ask
-    for, deleted rows included."""
+    """The question that makes the member keep its share of a version until :class:`Release` with the same
+    ``token``, even if the table changes or is dropped. ``version``: the version's key. ``holder``: the name
+    of the coordinating member, with which the hold ends. The answer is the number of rows in the share,
+    including deleted rows, which is the upper bound for :class:`ReadShare`."""
 
     version: str
     table: str
@@ -70,7 +74,8 @@ class Hold(msgspec.Struct, frozen=True, tag=True):
 
 
 class Release(msgspec.Struct, frozen=True, tag=True):
-    """The question that ends a :class:`Hold`. The answer is empty."""
+    """The question that ends the :class:`Hold` with the same ``version`` and ``token``. The answer is
+    empty."""
 
     version: str
     token: str
@@ -80,8 +85,9 @@ class Release(msgspec.Struct, frozen=True, tag=True):
 
 
 class Put(msgspec.Struct, frozen=True, tag=True):
-    """The question that stages the batch in the body, a part of an attempt's stream of
-    :class:`~sqlfront_cluster.codec.EncodedBatch`; ``schema``: as in that class. The answer is empty."""
+    """The question that stages one batch of an attempt. The message's body is the batch, encoded as the next
+    one of the attempt's stream; ``schema``: see :class:`~sqlfront_cluster.codec.EncodedBatch`. The answer is
+    empty."""
 
     load: str
     attempt: str
@@ -89,15 +95,16 @@ class Put(msgspec.Struct, frozen=True, tag=True):
 
 
 class Forget(msgspec.Struct, frozen=True, tag=True):
-    """The question that drops the attempt's rows. The answer is empty."""
+    """The question that drops the rows of an attempt that has failed. The answer is empty."""
 
     load: str
     attempt: str
 
 
 class ReadShare(msgspec.Struct, frozen=True, tag=True):
-    """The question for the columns (ordinals of the table) of the share's rows from ``start`` to ``stop``
-    that are not deleted. The answer is :class:`EncodedPieces` with the batches in the body."""
+    """The question for rows of the member's share of a held version: those with the numbers ``start`` to
+    ``stop`` (exclusive) that are not deleted. ``columns``: ordinals of the table. The answer is
+    :class:`EncodedPieces`, with the batches in the message's body."""
 
     version: str
     table: str
@@ -107,8 +114,8 @@ class ReadShare(msgspec.Struct, frozen=True, tag=True):
 
 
 class EncodedPieces(msgspec.Struct, frozen=True):
-    """The batches of a body, encoded as one stream: for each batch the schema and the size of
-    :class:`~sqlfront_cluster.codec.EncodedBatch`."""
+    """The answer to :class:`ReadShare`. ``batches``: for each batch in the message's body, ``schema`` and
+    ``size`` as in :class:`~sqlfront_cluster.codec.EncodedBatch`; all batches are one stream."""
 
     batches: tuple[tuple[bytes | None, int], ...]
 
@@ -120,7 +127,7 @@ Question: TypeAlias = BeginLoad | EndLoad | Hold | Release | Put | Forget | Read
 
 
 class _Attempt:
-    """The rows that an attempt has brought to this member."""
+    """The rows that one attempt has pushed to this member, and their size in bytes."""
 
     __slots__ = ("batches", "decoder", "rows", "size")
 
@@ -131,7 +138,8 @@ class _Attempt:
 
 
 class _Load:
-    """A load under way on this member. ``lock`` guards the attempts."""
+    """A load that this member takes part in. ``attempts``: by the attempt's name, None after the load's end;
+    ``lock`` guards this field."""
 
     __slots__ = ("attempts", "begin", "lock", "types")
 
@@ -143,8 +151,9 @@ class _Load:
 
 
 class RowExchange(BodyService):
-    """The exchange service of one member. ``budget``: the budget that is charged for staged rows, None = no
-    budget. ``on_hold`` is called with each version whose holds begin or end."""
+    """The member's service for loads and holds, which answers the questions of this module. ``budget``: the
+    budget to which staged rows are charged, None = no budget. ``on_hold``: a function that is called with a
+    version's key whenever a hold on the version begins or ends."""
 
     def __init__(self, store: TableStore, on_hold: Callable[[str], None] = lambda version: None) -> None:
         self.budget: MemoryBudget | None = None
@@ -158,11 +167,13 @@ class RowExchange(BodyService):
     # ---- questions
 
     def answer(self, content: bytes) -> bytes:
-        """Answer a question that came without a body; any data behind the answer is left out."""
+        """Answer a question that came without a body. An answer's body is left out."""
         return self.exchange(content, None)[0]
 
     def exchange(self, content: bytes, body: pa.Buffer | None) -> tuple[bytes, Sequence[Part]]:
-        """Answer a question; the class of each question describes the answer."""
+        """Decode and answer a question; returns the answer and the parts of its body. ``body``: the body of
+        the question, None = no body. The class of each question describes its answer. Raises OperationalError
+        for a question that can't be answered, such as one about a load that has ended."""
         question: Question = codec.decode(content, Question)  # type: ignore[arg-type]
         match question:
             case Put():
@@ -269,7 +280,7 @@ class RowExchange(BodyService):
     # ---- the member
 
     def is_held(self, version: str) -> bool:
-        """Return whether a reader holds the version."""
+        """Return whether a hold on the version with the key ``version`` exists on this member."""
         return version in self._held
 
     def keep_only(self, is_present: Callable[[str], bool]) -> None:
@@ -289,9 +300,9 @@ class RowExchange(BodyService):
             self._let_go(version, token)
 
     def staged(self, load: str, attempts: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """Yield the batches of the given attempts, and remove the attempts from the load. Each batch is
-        released when the caller takes it. Raises OperationalError with SQLSTATE 40001 if the load or an
-        attempt is gone."""
+        """Yield the staged batches of the given attempts, and remove the attempts from the load, so that a
+        batch takes no memory here after it is yielded. Raises OperationalError with SQLSTATE 40001 if the
+        load has ended or an attempt is missing."""
         found = self._loads.get(load)
         for name in attempts:
             attempt = None
@@ -307,7 +318,7 @@ class RowExchange(BodyService):
 
     @property
     def loads(self) -> dict[str, int]:
-        """The loads under way, each with the number of bytes staged on this member."""
+        """The number of bytes staged on this member, by the name of each load that hasn't ended."""
         with self._lock:
             return {
                 name: sum(attempt.size for attempt in tuple((load.attempts or {}).values()))
@@ -316,9 +327,10 @@ class RowExchange(BodyService):
 
 
 class StagedRows(Processor, frozen=True):
-    """A source of the rows that the given attempts of a load have brought to the member. Each item of
-    ``attempts`` is a member's name, the attempts and the number of rows to check; a member without an item
-    emits nothing. To be run with one instance on each member."""
+    """A source of the rows that attempts of a load have pushed to the member on which the source runs, with
+    one instance on each member. ``attempts``: for each member its name, the attempts, and the number of their
+    rows. A member that isn't in ``attempts`` emits nothing. Raises InternalError if the number of rows
+    differs."""
 
     load: str
     table: str
@@ -360,8 +372,8 @@ def _accepted(data_type: pa.DataType) -> tuple[pa.DataType, ...]:
 
 
 def _check(batch: pa.RecordBatch, types: Sequence[tuple[pa.DataType, ...]]) -> None:
-    """Raise an error for a malformed batch unless the batch has one column for each item of ``types``, of one
-    of the item's types."""
+    """Raise the error of a malformed message if the batch doesn't have the expected columns. ``types``: for
+    each column the accepted Arrow types."""
     if batch.num_columns != len(types):
         raise malformed("batch", f"it has {batch.num_columns} columns instead of {len(types)}")
     for number, (found, accepted) in enumerate(zip(batch.schema.types, types, strict=True)):

@@ -1,7 +1,8 @@
 """Bounds of the values in each chunk of a segment, by which a scan skips chunks without matching rows.
 
-A chunk is as many rows as a scan emits at once. The bounds of a column are computed when a filter first needs
-them, and kept with the segment. Deleted rows still count: bounds may be wider than the rows, never narrower.
+A chunk is BATCH_ROWS consecutive rows, as many as a scan emits in one batch. The bounds of a column are
+computed when a filter first needs them, and kept with the segment. Deleted rows still count, so that bounds
+may be wider than the remaining rows need, never narrower.
 """
 
 from collections.abc import Iterable, Sequence
@@ -21,8 +22,8 @@ _JUDGED = frozenset({"equal", "equal_null_safe", "less", "less_equal", "greater"
 
 
 def judged(filters: Iterable[Expr]) -> tuple[Expr, ...]:
-    """Return the conjuncts that the bounds of columns may rule out: comparisons of a column with literals,
-    null tests of a column, and combinations of these by AND and OR."""
+    """Return those conjuncts that the bounds of columns can prove false for a whole chunk: comparisons of a
+    column with literals, null tests of a column, and combinations of these by AND and OR."""
     return tuple(part for part in filters if _is_judged(part))
 
 
@@ -43,8 +44,9 @@ def _is_judged(condition: Expr) -> bool:
 
 
 def matching(segment: Segment, filters: Sequence[Expr]) -> list[bool] | None:
-    """Return a flag for each chunk of the segment: False if no row of the chunk makes all filters true. None:
-    no chunk can be skipped."""
+    """Return a flag for each chunk of the segment: False if certainly no row of the chunk makes all filters
+    true, so that a scan can skip it. Return None if no chunk can be skipped. ``filters``: conjuncts that
+    :func:`judged` returned."""
     count = chunk_count(segment)
     used = {ordinal for condition in filters for ordinal in columns_used(condition)}
     known = {ordinal: _bounds_of(segment, ordinal) for ordinal in used}
@@ -61,8 +63,8 @@ def matching(segment: Segment, filters: Sequence[Expr]) -> list[bool] | None:
 
 
 def count_chunks(segments: Iterable[Segment], filters: Sequence[Expr]) -> tuple[int, int]:
-    """Return the number of chunks that the filters (limited to conjuncts that bounds can judge) don't rule
-    out, and the number of all chunks."""
+    """Return the number of chunks that may have rows that match the filters, and the number of all chunks.
+    ``filters``: conjuncts that :func:`judged` returned."""
     read = total = 0
     for segment in segments:
         count = chunk_count(segment)
@@ -73,7 +75,7 @@ def count_chunks(segments: Iterable[Segment], filters: Sequence[Expr]) -> tuple[
 
 
 def chunk_count(segment: Segment) -> int:
-    """The number of chunks of a segment."""
+    """Return the number of chunks of a segment."""
     return -(-segment.batch.num_rows // BATCH_ROWS)
 
 
@@ -84,8 +86,9 @@ def holds_any(kept: Sequence[bool] | None, start: int, end: int) -> bool:
 
 
 def _bounds_of(segment: Segment, ordinal: int) -> tuple[ColumnBounds, ...]:
-    """Return the bounds of a column in each chunk, in the order of the chunks; or a single item, common
-    bounds of all chunks, where no chunk is all null and no two chunks are known to have disjoint ranges."""
+    """Return the bounds of a column in each chunk, in the order of the chunks, cached with the segment. The
+    result has a single item, the common bounds of all chunks, if bounds can't distinguish the chunks: no
+    chunk is all null, and any two ranges overlap."""
     return segment.memo.get(("bounds", ordinal), lambda: _find_bounds(segment.batch.column(ordinal)))
 
 
@@ -103,15 +106,16 @@ def _find_bounds(column: pa.Array) -> tuple[ColumnBounds, ...]:
 
 
 def _are_apart(lows: Sequence[object], highs: Sequence[object]) -> bool:
-    """Return whether some two chunks have disjoint ranges."""
+    """Return whether two of the chunks have disjoint ranges. ``lows`` and ``highs``: the least and the
+    greatest value of each chunk; if one is unknown (None), return False."""
     if None in lows or None in highs:
         return False
     return bool(max(lows) > min(highs))  # type: ignore[type-var,operator]
 
 
 def _together(found: Sequence[ColumnBounds]) -> ColumnBounds:
-    """Return the bounds that cover all the given chunks: the least minimum, the greatest maximum (None if a
-    chunk's is unknown), and the sums of the counts."""
+    """Return the bounds that cover all the given chunks: the least minimum and the greatest maximum (each
+    None if one chunk's is unknown), and the sums of the counts."""
     lows, highs = [bounds.minimum for bounds in found], [bounds.maximum for bounds in found]
     return ColumnBounds(
         None if None in lows else min(lows),  # type: ignore[type-var]
@@ -122,8 +126,9 @@ def _together(found: Sequence[ColumnBounds]) -> ColumnBounds:
 
 
 def _ends(column: pa.Array, starts: range, chunks: Sequence[pa.Array]) -> tuple[list[object], list[object]]:
-    """Return the least and the greatest value of each chunk; None where a chunk has only nulls, for types
-    without bounds, and for values that Python cannot represent."""
+    """Return two lists, the least and the greatest value of each chunk. A value is None where a chunk has
+    only nulls, for types without bounds, and for values that Python cannot represent. ``starts``: the index
+    of each chunk's first row in ``column``."""
     unknown: list[object] = [None] * len(starts)
     if pa.types.is_string(column.type):
         found = [pc.min_max(chunk) for chunk in chunks]

@@ -1,9 +1,9 @@
 """Secondary indexes: lookup of the rows of a segment by the values of some columns.
 
-An index is one sorted array, eight bytes a row: the hash of the columns' values in the upper half of each
-number, the row in the lower half. Rows whose hash matches are compared with the key. The hash is the hash of
-the partitions, so that null is a value like any other, all NaNs are equal, and -0.0 is 0.0, as ``<=>``
-defines.
+An index is one sorted array of 64-bit numbers, one per row: the upper half is the hash of the columns'
+values, the lower half the row number. The rows with the hash of a key are compared with the key itself. The
+hash is the one by which rows are partitioned. As for ``<=>``, null is a value like any other, all NaNs are
+equal, and -0.0 is 0.0.
 """
 
 import threading
@@ -30,15 +30,16 @@ _FEW_ROWS: Final = 64
 
 
 class IndexDefinition(msgspec.Struct, frozen=True):
-    """A secondary index of a table: its name, and the ordinals of its columns."""
+    """A secondary index of a table. ``name``: the name of the index. ``columns``: the ordinals of its
+    columns."""
 
     name: str
     columns: tuple[int, ...]
 
 
 class SegmentIndex:
-    """A lookup of the rows of one batch by some of its columns, built on first use. Safe to use from several
-    threads."""
+    """A secondary index of one batch by some of its columns: it finds the numbers of the rows with a key. The
+    index is built on first use, or by :meth:`prepare`. Safe to use from several threads."""
 
     __slots__ = ("_batch", "_compared", "_entries", "_lock", "_sorted", "__weakref__", "columns")
 
@@ -71,9 +72,9 @@ class SegmentIndex:
             self._sorted = entries
 
     def find(self, hashed: int, key: Sequence[object]) -> Sequence[int]:
-        """Return the row numbers of the rows that have the key, in ascending order, deleted rows included.
-        ``hashed``: the key's hash (Spark's, signed). ``key``: one value for each of :attr:`columns`, of the
-        column's type; None stands for null."""
+        """Return the numbers of the rows that have the key, in ascending order, including deleted rows.
+        ``hashed``: the key's hash (Spark's murmur3, signed). ``key``: one value for each of :attr:`columns`,
+        of the column's type; None stands for null."""
         if self._sorted is None:
             self.prepare()
         entries, low = self._entries, hashed << 32
@@ -100,7 +101,7 @@ class SegmentIndex:
 
 
 class _Compared:
-    """A column whose values are compared with the values of keys."""
+    """A column of an index, whose values can be compared with a value of a key."""
 
     __slots__ = ("_array", "_convert", "_fractional", "_read")
 
@@ -111,8 +112,8 @@ class _Compared:
         self._fractional = is_fractional(array.type)
 
     def among_few(self, rows: Sequence[int], value: object) -> Sequence[int]:
-        """Return the row numbers among ``rows`` whose value in this column is ``value``, compared one by one
-        in Python. None finds null, NaN finds NaN."""
+        """Return those row numbers in ``rows`` at which this column has the value ``value``; Python compares
+        one row after the other. None finds nulls, NaN finds NaNs."""
         wanted, read = self._stored(value), self._read
         if wanted is None:
             return [row for row in rows if read(row) is None]
@@ -121,8 +122,8 @@ class _Compared:
         return [row for row in rows if read(row) == wanted]
 
     def among_many(self, rows: npt.NDArray[np.int64], value: object) -> npt.NDArray[np.int64]:
-        """Return the row numbers among ``rows`` whose value in this column is ``value``, compared by kernels.
-        None finds null, NaN finds NaN."""
+        """Return those row numbers in ``rows`` at which this column has the value ``value``; Arrow's kernels
+        compare all rows at once. None finds nulls, NaN finds NaNs."""
         taken = self._array.take(from_numpy(rows, pa.int64()))
         wanted = self._stored(value)
         if wanted is None:
@@ -146,7 +147,8 @@ class _Compared:
 def indexes_of(
     batch: pa.RecordBatch, wanted: Iterable[tuple[int, ...]], present: Iterable[SegmentIndex] = ()
 ) -> tuple[SegmentIndex, ...]:
-    """Return one index of ``batch`` for each list of columns in ``wanted``. An index in ``present`` (indexes
-    of the same batch) with the same columns is reused, others are made unbuilt."""
+    """Return one index of ``batch`` for each tuple of columns in ``wanted``, without repetitions. An index in
+    ``present`` (existing indexes of the same batch) with the same columns is reused; the others are new, and
+    built on first use."""
     known = {index.columns: index for index in present}
     return tuple(known.get(columns) or SegmentIndex(batch, columns) for columns in dict.fromkeys(wanted))

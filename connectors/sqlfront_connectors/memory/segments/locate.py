@@ -1,4 +1,5 @@
-"""Location of a key's rows in a memory table: no kernel, a few microseconds."""
+"""Functions that find the row numbers of a key in a memory table, in a few microseconds and without Arrow's
+kernels."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
@@ -18,8 +19,9 @@ Locate = Callable[[Key], list[tuple[int, Sequence[int]]]]
 
 
 def key_locator(segments: Sequence[Segment], schema: pa.Schema, partitioning: Partitioning) -> Locate:
-    """Return a locator by the clustering key, whose values are of the columns' own types; None in a key
-    stands for null. NaN finds NaN, and 0.0 finds -0.0."""
+    """Return a function that finds a key's rows by the partition key, see :data:`Locate`. ``schema``: the
+    logical schema. The values of a key are of the columns' types, None stands for null; NaN finds NaN, and
+    0.0 finds -0.0."""
     types = [schema.field(ordinal).type for ordinal in partitioning.columns]
     hash_key, count = key_hasher(types), partitioning.count
     searches = [_search(segment, partitioning.columns) for segment in segments]
@@ -37,8 +39,9 @@ def key_locator(segments: Sequence[Segment], schema: pa.Schema, partitioning: Pa
 
 
 def integer_key(segment: Segment, schema: pa.Schema, partitioning: Partitioning) -> memoryview | None:
-    """Return the clustering key of each row of the segment, as a view of int64 that is ascending within each
-    partition; None unless the key is one BIGINT column and the segment has no null in it."""
+    """Return the partition key of each row of the segment, as a view of int64 numbers, which ascend within
+    each partition. Return None unless the partition key is one BIGINT column in which the segment has no
+    null."""
     if [schema.field(ordinal).type for ordinal in partitioning.columns] != [BIGINT]:
         return None
     return _search(segment, partitioning.columns).integers
@@ -50,8 +53,9 @@ def locator(
     partitioning: Partitioning | None,
     by: tuple[int, ...],
 ) -> Locate:
-    """Return a locator by the columns ``by``: the columns of the partitioning, or of an index of all
-    segments. See :func:`key_locator`."""
+    """Return a function that finds a key's rows by the columns ``by``, see :data:`Locate`. ``by``: the
+    partition key, or the columns of an index that all segments have. The values of a key are as for
+    :func:`key_locator`."""
     if partitioning is not None and by == partitioning.columns:
         return key_locator(segments, schema, partitioning)
     hash_key = key_hasher([schema.field(ordinal).type for ordinal in by])
@@ -75,8 +79,8 @@ def _search(segment: Segment, columns: tuple[int, ...]) -> "_Search":
 
 
 class _Search:
-    """A binary search for keys in one segment, whose rows are ordered by partition and then by key, nulls
-    first."""
+    """A binary search for the rows of a key in one segment, whose rows are ordered by partition id and then
+    by the partition key, nulls first."""
 
     __slots__ = ("_columns", "integers", "offsets")
 
@@ -91,8 +95,8 @@ class _Search:
             self.integers = numpy_view(arrays[0]).data
 
     def find(self, partition: int, key: Key) -> range:
-        """Return the row numbers of a key; ``partition`` is the key's partition. An empty range if there is
-        no such row."""
+        """Return the numbers of the rows that have the key; an empty range if there are none. ``partition``:
+        the id of the key's partition. Deleted rows are included."""
         start, end = self.offsets[partition], self.offsets[partition + 1]
         if self.integers is not None:
             (value,) = key
@@ -107,7 +111,7 @@ class _Search:
 
 
 class _KeyColumn:
-    """A column of a key, with the order of its values."""
+    """A column of the partition key in one segment, whose values can be searched in their order."""
 
     __slots__ = ("_convert", "_of", "_read")
 
@@ -117,8 +121,9 @@ class _KeyColumn:
         self._read: Reader = storage_reader(array)
 
     def narrow(self, value: object, start: int, end: int) -> tuple[int, int]:
-        """Return the start and end of the rows between ``start`` and ``end`` that have the value; the rows in
-        between are ordered by this column. Start and end are equal if no row has the value."""
+        """Return the start and the end (exclusive) of the rows that have the value ``value``, among the rows
+        from ``start`` to ``end`` (exclusive), which must be in the order of this column. Start and end are
+        equal if no row has the value."""
         wanted = self._of(value if value is None or self._convert is None else self._convert(value))
         rows, rank = range(start, end), self._rank
         first = bisect_left(rows, wanted, key=rank)
@@ -129,12 +134,13 @@ class _KeyColumn:
 
 
 def _rank(value: object) -> tuple[object, ...]:
-    """Return a sort key that puts nulls before all values."""
+    """Return a sort key for a value of a column that isn't floating-point; nulls come before all values."""
     return (False,) if value is None else (True, value)
 
 
 def _float_rank(value: object) -> tuple[object, ...]:
-    """Return a sort key that puts NaN, equal to itself, between nulls and numbers."""
+    """Return a sort key for a value of a floating-point column, in the order null, NaN (equal to itself),
+    numbers."""
     if value is None:
         return (False,)
     return (True, False, 0.0) if value != value else (True, True, value)

@@ -1,9 +1,9 @@
 """The choice of segments that are rewritten after rows were added or deleted.
 
-Segments get smaller from the first to the last: a segment is merged with all segments behind it when the rows
-behind it and its own deleted rows together reach a fourth of its size. So an inserted row is rewritten a few
-times for each time that the table grows fourfold, a table has at most one segment for each fourfold of its
-size, and inserting or deleting a row costs as little in a large table as in a small one.
+Segments get smaller from the first to the last. A segment is merged with all segments after it once the rows
+after it and its own deleted rows together reach a fourth of its size. So while a table grows to four times
+its size, each row is rewritten only a few times; the number of segments grows with the logarithm of the
+table's size; and inserting or deleting a row costs as little in a large table as in a small one.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -36,10 +36,11 @@ def merged(
     indexes: Sequence[tuple[int, ...]] = (),
     gone: Mapping[int, RowNumbers] = NO_ROWS,
 ) -> tuple[Segment, ...]:
-    """Return the rows of the segments, followed by the rows of ``added``, as the segments of the next
-    version: segments that are due (see the module) are rewritten, others are reused. ``schema`` is the
-    logical schema; the batches may have any form. ``indexes`` are the lists of columns of the indexes that
-    all segments get. ``gone``: the rows to delete, as row numbers by the number of the segment."""
+    """Return the segments of the next version of a table: the rows of ``segments`` without deleted ones,
+    followed by the rows of ``added``. Segments that have gathered many changes (see the module) are
+    rewritten, the others are reused. ``schema``: the logical schema; the batches of ``added`` may have any
+    form. ``indexes``: the columns of each index that all segments get. ``gone``: for the index of a segment,
+    the numbers of its rows to delete."""
     left = [
         segment.without(gone[number]) if number in gone else segment
         for number, segment in enumerate(segments)
@@ -52,8 +53,8 @@ def merged(
 
 
 def indexed(segments: Iterable[Segment], indexes: Sequence[tuple[int, ...]]) -> tuple[Segment, ...]:
-    """Return the segments with exactly these indexes. The indexes of large segments are built now, others on
-    first use."""
+    """Return the segments with exactly the given indexes, each a tuple of columns. The indexes of large
+    segments are built now, the others on first use."""
     made = tuple(segment.indexed(indexes) for segment in segments)
     for segment in made:
         if segment.batch.num_rows > _FEW_INDEXED:
@@ -72,9 +73,9 @@ def live_batch(segment: Segment) -> pa.RecordBatch:
 
 
 def _first_rewritten(segments: Sequence[Segment], behind: int) -> int:
-    """Return the index of the first segment to rewrite: the rows of this segment and of all later segments
-    become new segments, together with the added rows. Return ``len(segments)`` if no segment is due.
-    ``behind``: the number of added rows, which follow the rows of the last segment."""
+    """Return the index of the first segment to rewrite: this segment and all later ones become new segments,
+    together with the added rows. Return ``len(segments)`` if no segment has to be rewritten. ``behind``: the
+    number of added rows."""
     first = len(segments)
     for number in range(len(segments) - 1, -1, -1):
         segment = segments[number]
@@ -89,14 +90,15 @@ def _first_rewritten(segments: Sequence[Segment], behind: int) -> int:
 
 
 def _is_due(segment: Segment, behind: int) -> bool:
-    """Return whether a segment is to be rewritten because the ``behind`` rows after it and its own deleted
-    rows have reached a share of its rows."""
+    """Return whether a segment has to be rewritten, because the rows after it and its own deleted rows
+    together reach a fixed share of its size. ``behind``: the number of rows after the segment."""
     length = segment.batch.num_rows
     gone = length - segment.rows
     return _SHARE * gone >= length or (_SHARE * (behind + gone) >= length and not _is_full(segment))
 
 
 def _is_full(segment: Segment) -> bool:
-    """Return whether a segment takes no further rows, since a column would become too large."""
+    """Return whether a segment is too large to be merged with the rows after it, because a column would
+    exceed the limit of bytes."""
     widest = max((column.nbytes for column in segment.batch.columns), default=0)
     return bool(2 * widest > MAX_COLUMN_BYTES)

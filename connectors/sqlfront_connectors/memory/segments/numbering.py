@@ -1,8 +1,9 @@
-"""The numbers of rows, by which UPDATE and DELETE name rows.
+"""The numbers of rows, by which UPDATE and DELETE identify the rows to change.
 
-The number of a row is its place among all rows of a version's segments, one segment behind the other, deleted
-rows included. On several members a row is numbered among the rows of its share; a row of a table without
-clustering columns has a home besides, a value that belongs to a partition of the row's member.
+The number of a row is its position among all rows of a version's segments, one segment after the other,
+including deleted rows. In a spread table the position is the one within the member's share. A row of a spread
+table without a partition key has a *home* in addition: a value whose hash is in a partition that the row's
+member owns, so that a job can send the change to that member.
 """
 
 import itertools
@@ -24,8 +25,8 @@ _KEPT: Final = 1 << 22
 
 
 def numbered(segments: tuple[Segment, ...], home: int | None = None) -> tuple[Segment, ...]:
-    """Return the segments with a column of the rows' numbers behind the table's columns, and before it a
-    column with the value ``home`` in all rows unless ``home`` is None."""
+    """Return the segments with an additional last column, the number of each row. If ``home`` is not None, a
+    column with this value in all rows precedes the numbers."""
     count = sum(segment.batch.num_rows for segment in segments)
     numbers = _kept_numbers(1 << count.bit_length()) if count < _KEPT else _numbers(count)
     start, made = 0, []
@@ -42,8 +43,8 @@ def numbered(segments: tuple[Segment, ...], home: int | None = None) -> tuple[Se
 
 
 def home_of(partitions: Collection[int]) -> int:
-    """Return a value whose hash falls into one of the given partitions of a job: the value then belongs to
-    the member of these partitions."""
+    """Return an integer whose hash is in one of ``partitions``, partition ids of a job with
+    DEFAULT_PARTITIONS partitions: rows with this home are sent to the member that owns these partitions."""
     hashed, wanted = key_hasher([BIGINT]), frozenset(partitions)
     return next(value for value in itertools.count() if hashed((value,)) % DEFAULT_PARTITIONS in wanted)
 
@@ -56,8 +57,8 @@ _kept_numbers = lru_cache(1)(_numbers)
 
 
 def places(segments: Sequence[Segment], numbers: RowNumbers | Sequence[int]) -> dict[int, RowNumbers]:
-    """Return the row numbers within each segment of the rows with the given ``numbers``, by the index of the
-    segment; segments without such rows are left out. The numbers are distinct, in any order."""
+    """Return, by the index of a segment, the positions within that segment of the rows with the given
+    ``numbers``. Segments without such rows are left out. ``numbers``: distinct, in any order."""
     ordered = np.sort(np.asarray(numbers, np.int64))
     found: dict[int, RowNumbers] = {}
     first = start = 0
@@ -74,6 +75,6 @@ def places(segments: Sequence[Segment], numbers: RowNumbers | Sequence[int]) -> 
 
 
 def numbers_of(batches: Sequence[pa.RecordBatch]) -> RowNumbers:
-    """Return the values of the batches' last column, the rows' numbers, one batch behind the other."""
+    """Return the values of the last column of all batches, which holds the rows' numbers, as one array."""
     columns = [numpy_view(batch.column(batch.num_columns - 1)) for batch in batches]
     return np.concatenate(columns).astype(np.int64, copy=False) if columns else np.zeros(0, np.int64)

@@ -1,4 +1,5 @@
-"""A few rows as Python values: read from a share by key, and made into a batch."""
+"""A few rows of a share as Python values: functions that read rows, lookups by key, and the conversion of
+such rows into a batch."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
@@ -18,8 +19,9 @@ ReadRow = Callable[[int], RowValues]
 
 
 def row_readers(segments: Sequence[Segment], columns: tuple[int, ...], width: int) -> list[ReadRow]:
-    """Return a reader of ``columns`` (ordinals of the table) for each segment. ``width``: the number of the
-    table's columns; as an ordinal in ``columns``, ``width`` stands for the row's number
+    """Return for each segment a function that reads a row: given the row's position in the segment, it
+    returns the values of ``columns``. ``columns``: ordinals of the table; the ordinal ``width``, the number
+    of the table's columns, stands for the row's number
     (:mod:`~sqlfront_connectors.memory.segments.numbering`)."""
     if width not in columns:
         return [_row_reader(segment, columns) for segment in segments]
@@ -39,8 +41,8 @@ def _row_reader(segment: Segment, columns: tuple[int, ...]) -> ReadRow:
 
 
 def _numbered(read: ReadRow, place: int, start: int) -> ReadRow:
-    """Return a reader that inserts the row's number at index ``place`` of the values that ``read`` returns.
-    ``start``: the number of the segment's first row."""
+    """Return a function that reads a row by ``read`` and inserts the row's number at the index ``place`` of
+    the values. ``start``: the number of the segment's first row."""
 
     def numbered(row: int) -> RowValues:
         values = read(row)
@@ -51,7 +53,7 @@ def _numbered(read: ReadRow, place: int, start: int) -> ReadRow:
 
 def batch_of(rows: Sequence[RowValues], schema: pa.Schema) -> pa.RecordBatch:
     """Convert rows of Python values, at least one, into a batch in physical form. ``schema``: the logical
-    schema; a row's values beyond its columns are left out."""
+    schema. If a row has more values than ``schema`` has columns, the last values are left out."""
     columns = zip(*rows, strict=True)
     arrays = [
         from_values(column, physical(kind)) for column, kind in zip(columns, schema.types, strict=False)
@@ -60,8 +62,9 @@ def batch_of(rows: Sequence[RowValues], schema: pa.Schema) -> pa.RecordBatch:
 
 
 class SegmentPath:
-    """A :class:`~sqlfront_connectors.base.RowPath` over segments. ``locate`` finds a key's row numbers;
-    ``readers`` has for each segment the reader of the wanted columns."""
+    """A lookup of rows by key (a :class:`~sqlfront_connectors.base.RowPath`) in any segments. ``locate``: a
+    function that finds a key's row numbers. ``readers``: for each segment, the function that reads a row's
+    wanted columns."""
 
     __slots__ = ("_locate", "_readers")
 
@@ -70,8 +73,8 @@ class SegmentPath:
         self._readers = readers
 
     def find(self, keys: Sequence[Key]) -> list[list[RowValues]]:
-        """Return the rows of each key, in the order of the keys. Raises TooManyRows if all keys together have
-        more than MOST_FOUND rows."""
+        """Return the rows of each key, in the order of the keys; no rows for a key that isn't found. Raises
+        TooManyRows if all keys together have more than MOST_FOUND rows."""
         locate, readers = self._locate, self._readers
         found = []
         most = MOST_FOUND
@@ -88,14 +91,16 @@ class SegmentPath:
 
 
 class IntegerPath:
-    """A :class:`~sqlfront_connectors.base.RowPath` for the commonest case, in half the time of
-    :class:`SegmentPath`: the clustering key is one BIGINT column without nulls, and all rows are in one
-    segment."""
+    """A lookup of rows by key (a :class:`~sqlfront_connectors.base.RowPath`) for the commonest case, in which
+    it takes half the time of :class:`SegmentPath`: the partition key is one BIGINT column without nulls, and
+    all rows are in one segment."""
 
     __slots__ = ("_count", "_offsets", "_read", "_segment", "_values")
 
     def __init__(self, segment: Segment, values: memoryview, count: int, read: ReadRow) -> None:
-        """``values``: the key of each row; ``count``: the number of partitions."""
+        """``values``: the partition key of each row of the segment, see
+        :func:`~sqlfront_connectors.memory.segments.locate.integer_key`. ``count``: the number of partitions.
+        ``read``: a function that returns the wanted values of a row, given its number."""
         assert segment.offsets is not None
         self._segment = segment
         self._values = values
@@ -104,8 +109,8 @@ class IntegerPath:
         self._read = read
 
     def find(self, keys: Sequence[Key]) -> list[list[RowValues]]:
-        """Return the rows of each key, in the order of the keys. Raises TooManyRows if all keys together have
-        more than MOST_FOUND rows."""
+        """Return the rows of each key, in the order of the keys; no rows for a key that isn't found. Raises
+        TooManyRows if all keys together have more than MOST_FOUND rows."""
         values, offsets, count, read = self._values, self._offsets, self._count, self._read
         live = None if self._segment.deleted is None else self._segment.live
         found: list[list[RowValues]] = []

@@ -1,9 +1,10 @@
-"""A segment: contiguous rows, ordered by (partition id, key), in the forms that Arrow's kernels process best.
+"""A segment: contiguous rows of a memory table, ordered by (partition id, key), in the forms that Arrow's
+kernels process best.
 
-Decimals of up to 18 digits are stored as decimal64, string columns of few distinct values dictionary-encoded
-(design of the storage: one big chunk per column, so that a full scan is a series of zero-copy slices, a
-partition is one slice, and a binary search finds a key). Deleted rows stay in place: a segment knows their
-numbers, and a new version of the segment shares all its data.
+Decimals of up to 18 digits are stored as decimal64, string columns of few distinct values as dictionary
+arrays. Each column is one array: a full scan is a series of zero-copy slices, a partition is one slice, and a
+binary search finds a key. Deleted rows stay in place: a segment knows their numbers, and the segment of the
+next version shares all its data.
 """
 
 import threading
@@ -51,8 +52,8 @@ T = TypeVar("T")
 
 
 class SegmentFacts:
-    """A cache of facts about the rows of a segment; each fact is computed once for all versions of the
-    segment. Safe to use from several threads."""
+    """A cache of computed facts about the rows of a segment (such as its size, bounds and statistics). All
+    versions of the segment share the cache. Safe to use from several threads."""
 
     __slots__ = ("_known", "_lock")
 
@@ -61,8 +62,8 @@ class SegmentFacts:
         self._lock = threading.RLock()
 
     def get(self, key: Hashable, make: Callable[[], T]) -> T:
-        """Return the fact that is cached for ``key``; if there is none, call ``make``, and cache and return
-        its result."""
+        """Return the fact that is cached under ``key``; if there is none, call ``make``, cache its result and
+        return it."""
         known = self._known.get(key)
         if known is None:
             with self._lock:
@@ -73,11 +74,13 @@ class SegmentFacts:
 
 
 class Segment(msgspec.Struct, frozen=True):
-    """A record batch in physical form; ``offsets[p] : offsets[p + 1]`` are the rows of partition ``p`` (int64
-    of length count + 1), None for a table without partitioning.
+    """A part of a memory table's rows. ``batch``: the rows in physical form. ``offsets``: the rows of
+    partition ``p`` are ``offsets[p] : offsets[p + 1]`` (int64, one more than there are partitions); None for
+    a table without partitioning.
 
-    ``deleted``: the rows of the batch that were deleted from the table, None = no rows. ``memo`` and
-    ``indexes`` are about the batch with all its rows.
+    ``deleted``: the positions of the rows that were deleted from the table, ascending; None = no rows.
+    ``memo``: the cache of facts. ``indexes``: the secondary indexes. Facts and indexes are about all rows of
+    ``batch``, including deleted rows.
     """
 
     batch: pa.RecordBatch
@@ -94,12 +97,12 @@ class Segment(msgspec.Struct, frozen=True):
 
     @property
     def size(self) -> int:
-        """The size in memory in bytes."""
+        """The size of all columns in memory in bytes, without the indexes."""
         return self.memo.get("size", lambda: int(self.batch.get_total_buffer_size()))
 
     def ranges(self, partitions: tuple[int, ...] | None) -> Iterator[tuple[int, int]]:
-        """Yield the row ranges of the partitions (None = all), adjacent ranges joined, deleted rows
-        included."""
+        """Yield the start and end (exclusive) of the rows of the partitions, including deleted rows; adjacent
+        ranges are joined. ``partitions``: partition ids, None = one range of all rows."""
         if partitions is None or self.offsets is None:
             yield 0, self.batch.num_rows
             return
@@ -115,25 +118,26 @@ class Segment(msgspec.Struct, frozen=True):
             yield start, end
 
     def without(self, rows: RowNumbers) -> "Segment":
-        """Return a segment of the same batch in which ``rows`` (ascending, none of them deleted yet) are
-        deleted in addition to the rows that are deleted already."""
+        """Return this segment with the rows ``rows`` deleted in addition to those deleted before. ``rows``:
+        positions in ascending order, none of them deleted yet."""
         if not len(rows):
             return self
         gone = rows if self.deleted is None else _united(self.deleted, rows)
         return structs.replace(self, deleted=gone)
 
     def indexed(self, wanted: Iterable[tuple[int, ...]]) -> "Segment":
-        """Return the segment with indexes by exactly the ``wanted`` lists of columns."""
+        """Return this segment with indexes by exactly the ``wanted`` tuples of columns; existing indexes by
+        these columns are reused."""
         if [index.columns for index in self.indexes] == [*wanted]:
             return self
         return structs.replace(self, indexes=indexes_of(self.batch, wanted, self.indexes))
 
     def index(self, columns: tuple[int, ...]) -> SegmentIndex | None:
-        """Return the index by ``columns``; None if the segment has no such index."""
+        """Return the index of this segment by ``columns``; None if there is no such index."""
         return next((index for index in self.indexes if index.columns == columns), None)
 
     def live(self, rows: Sequence[int]) -> Sequence[int]:
-        """Return the rows among ``rows`` (a few) that are not deleted."""
+        """Return those positions in ``rows`` whose rows are not deleted. Intended for a few rows."""
         if self.deleted is None or not rows:
             return rows
         gone = self.deleted.data
@@ -141,13 +145,13 @@ class Segment(msgspec.Struct, frozen=True):
         return [row for row in rows if (at := bisect_left(gone, row)) == count or gone[at] != row]
 
     def live_rows(self) -> RowNumbers:
-        """Return the numbers of all rows that are not deleted."""
+        """Return the positions of all rows that are not deleted."""
         return self._between(0, self.batch.num_rows)
 
     def pieces(self, wanted: pa.RecordBatch, start: int, end: int) -> Iterator[pa.RecordBatch]:
-        """Yield the rows from ``start`` to ``end`` (exclusive) that are not deleted; ``wanted`` is a
-        selection of the columns of the segment's batch. The batches are slices of ``wanted`` if few rows in
-        the range are deleted, otherwise one copy."""
+        """Yield the rows from ``start`` to ``end`` (exclusive) that are not deleted. ``wanted``: the
+        segment's batch, limited to the wanted columns. The yielded batches are slices of ``wanted`` if few
+        rows in the range are deleted, otherwise one copy."""
         gone = self._deleted_between(start, end)
         if len(gone) == 0:
             yield wanted.slice(start, end - start)
@@ -178,15 +182,16 @@ _NONE: Final[RowNumbers] = np.zeros(0, np.int64)
 
 
 def _united(some: RowNumbers, more: RowNumbers) -> RowNumbers:
-    """Merge two ascending arrays of row numbers without common numbers."""
+    """Merge two ascending arrays of row positions, which have no position in common, into one ascending
+    array."""
     return np.insert(some, np.searchsorted(some, more), more)
 
 
 def build_segments(
     batches: Sequence[pa.RecordBatch], schema: pa.Schema, partitioning: Partitioning | None
 ) -> tuple[Segment, ...]:
-    """Build segments of all rows (usually one segment; more where a column would outgrow 1 GiB). ``schema``
-    is the logical schema; the batches may have any form."""
+    """Build segments of the rows of all batches: usually one segment, several where a column would exceed 1
+    GiB, none without rows. ``schema``: the logical schema; the batches may have any form."""
     return tuple(
         _order(_combine(run, schema), partitioning)
         for run in _runs([batch for batch in batches if batch.num_rows])
@@ -194,8 +199,8 @@ def build_segments(
 
 
 def _runs(batches: list[pa.RecordBatch]) -> Iterator[list[pa.RecordBatch]]:
-    """Divide the batches, in their order, into runs; in a run, no column has more than MAX_COLUMN_BYTES bytes
-    in total. A single batch with a larger column is a run of its own."""
+    """Divide the batches, in their order, into lists such that in each list no column has more than
+    MAX_COLUMN_BYTES bytes in total. A single batch with a larger column is a list by itself."""
     if sum(batch.get_total_buffer_size() for batch in batches) <= MAX_COLUMN_BYTES:
         if batches:
             yield batches
@@ -229,8 +234,8 @@ def _combine(batches: list[pa.RecordBatch], schema: pa.Schema) -> pa.RecordBatch
 
 
 def _keep(chunks: list[pa.Array], logical_type: pa.DataType) -> pa.Array:
-    """Return the only array in ``chunks`` unchanged if it has the physical form of the type, else in the
-    stored form of :func:`_store`."""
+    """Return the only array in ``chunks`` unchanged if it is in the physical form of ``logical_type``, else
+    converted as by :func:`_store`."""
     [chunk] = chunks
     return chunk if chunk.type == physical(logical_type) else _store(chunks, logical_type)
 
@@ -262,14 +267,15 @@ def _store_strings(chunks: list[pa.Array]) -> pa.Array:
 
 
 def has_few_values(strings: pa.Array) -> bool:
-    """Return whether dictionary encoding of a string column pays, judged by its first rows."""
+    """Return whether dictionary encoding of a string column is worthwhile, judged by its first rows: each
+    value occurs several times."""
     sample = strings.slice(0, _SAMPLE_ROWS)
     return len(pc.get_function("unique").call([sample])) * _ROWS_PER_VALUE <= len(sample)
 
 
 def _order(batch: pa.RecordBatch, partitioning: Partitioning | None) -> Segment:
-    """Return a segment of the batch's rows, ordered by partition id, within a partition by key, within a key
-    by arrival; without partitioning, in the order of the batch."""
+    """Return a segment of the batch's rows, ordered by partition id, then by key, and rows of the same key in
+    the order of the batch. Without partitioning, keep the order of the batch."""
     if partitioning is None:
         return Segment(batch)
     keys = [batch.column(ordinal) for ordinal in partitioning.columns]
@@ -292,7 +298,8 @@ def _order(batch: pa.RecordBatch, partitioning: Partitioning | None) -> Segment:
 
 
 def _order_few(batch: pa.RecordBatch, keys: list[pa.Array], partitioning: Partitioning) -> Segment:
-    """Order a few rows with integer keys, see :func:`_order`."""
+    """Return the same segment as :func:`_order`, computed in Python, which is quicker for a few rows.
+    ``keys``: the key columns, which must be integers without nulls."""
     count, hash_key = partitioning.count, key_hasher([key.type for key in keys])
     found = sorted(
         (hash_key(values) % count, values, row)
@@ -309,7 +316,8 @@ def _order_few(batch: pa.RecordBatch, keys: list[pa.Array], partitioning: Partit
 
 
 def _key_order(keys: list[pa.Array]) -> npt.NDArray[np.int64] | None:
-    """Return the row numbers in key order (nulls first), or None if the rows already are in key order."""
+    """Return the row positions in the order of the key columns ``keys``, nulls first; None if the rows are in
+    this order already."""
     if len(keys) == 1 and keys[0].null_count == 0 and pa.types.is_integer(keys[0].type):
         values = numpy_view(keys[0])
         if is_sorted(values):
@@ -328,8 +336,8 @@ def is_sorted(values: npt.NDArray[np.generic]) -> bool:
 
 
 def sortable_key(array: pa.Array) -> pa.Array:
-    """Return the array in a form that Arrow's kernels can sort and search: dictionaries as plain strings,
-    decimal64 as int64, other arrays unchanged."""
+    """Return the values of a key column in an array that Arrow's kernels can sort and search: dictionary
+    arrays become plain strings, decimal64 becomes int64, other arrays stay."""
     if pa.types.is_dictionary(array.type):
         return array.cast(pa.string())
     if is_decimal(array.type) and pa.types.is_decimal64(array.type):

@@ -1,4 +1,5 @@
-"""The rows of one version of a table in one process."""
+"""A share: the rows of one version of a memory table that one process has, with lookups by key and
+statistics."""
 
 from collections.abc import Iterable, Sequence
 from functools import partial
@@ -20,9 +21,9 @@ _KEPT: Final = 256
 
 class TableShare:
     """The rows of one version of a table in one process: all rows of a table of this process, or a member's
-    share of a spread table. ``facts`` are about the rows.
+    share of a spread table. ``facts``: a cache for facts about these rows.
 
-    A share never changes; paths and rows made for a query are kept for the next query. Safe to use from
+    A share never changes. Lookups and rows made for one query are kept for the next one. Safe to use from
     several threads.
     """
 
@@ -46,8 +47,9 @@ class TableShare:
         indexes: tuple[tuple[int, ...], ...] = (),
         partitions: tuple[int, ...] = (),
     ) -> None:
-        """``indexes``: the columns of each index. ``partitions``: the member's partitions when the share of a
-        spread table was made; the share holds all their rows."""
+        """``schema``: the logical schema. ``indexes``: the columns of each secondary index. ``partitions``:
+        for a spread table, the partitions that the member owned when the share was made; the share has all
+        rows of these partitions."""
         self.schema = schema
         self.partitioning = partitioning
         self.segments = segments
@@ -66,20 +68,22 @@ class TableShare:
 
     @property
     def size(self) -> int:
-        """The size in memory in bytes."""
+        """The size of all segments in memory in bytes, without the indexes."""
         return sum(segment.size for segment in self.segments)
 
     @property
     def statistics(self) -> TableStatistics:
-        """The exact number of rows; bounds and null counts, which include deleted rows until a merge removes
-        the rows; and estimated distinct counts."""
+        """The statistics of the share: the exact number of rows, estimated distinct counts, and bounds and
+        null counts of each column. The bounds and null counts also cover deleted rows until a merge of
+        segments removes these rows."""
         columns = LazyStatistics(self.schema, partial(segments_statistics, self.segments))
         return TableStatistics(self.rows, self.size, columns)
 
     def path(self, by: tuple[int, ...], columns: tuple[int, ...]) -> RowPath | None:
-        """Return the path to ``columns`` by the values of ``by``; None if ``by`` is neither the clustering
-        key nor the key of an index, or a column does not exist. The ordinal behind the table's last column
-        stands for the row's number (:mod:`~sqlfront_connectors.memory.segments.numbering`)."""
+        """Return a lookup of rows by the values of the columns ``by``, which returns the values of
+        ``columns``. None if ``by`` is neither the partition key nor the columns of an index, or a column does
+        not exist. The ordinal after the table's last column stands for the row's number
+        (:mod:`~sqlfront_connectors.memory.segments.numbering`)."""
         known = by, columns
         try:
             return self._paths[known]
@@ -115,7 +119,7 @@ class TableShare:
 def key_columns(
     partitioning: Partitioning | None, indexes: Iterable[tuple[int, ...]]
 ) -> tuple[tuple[int, ...], ...]:
-    """Return the key columns by which rows can be found: the columns of the partitioning, and of each
-    index."""
+    """Return the tuples of columns by which rows can be looked up: the partition key first, if there is one,
+    then the columns of each index."""
     placed = () if partitioning is None else (partitioning.columns,)
     return tuple(dict.fromkeys((*placed, *indexes)))

@@ -19,8 +19,8 @@ SAMPLE_ROWS: Final = 32_768
 
 
 class LazyStatistics(Mapping[str, ColumnStatistics]):
-    """The column statistics of a table, by the column's name. ``look`` returns the statistics of a column by
-    its ordinal; each column's statistics are computed on first use and kept."""
+    """The column statistics of a table by the column's name, computed on first use of a column and then kept.
+    ``look``: a function that computes the statistics of a column, given its ordinal."""
 
     def __init__(self, schema: pa.Schema, look: Callable[[int], ColumnStatistics]) -> None:
         self._schema = schema
@@ -49,22 +49,22 @@ class LazyStatistics(Mapping[str, ColumnStatistics]):
 
 
 def segment_statistics(segment: Segment, ordinal: int) -> ColumnStatistics:
-    """Return the statistics of a column of a segment. Bounds and counts cover all rows, deleted rows
-    included: a deleted row may have held the least or greatest value."""
+    """Return the statistics of a column of a segment, cached with the segment. Bounds and counts also cover
+    deleted rows."""
     return segment.memo.get(
         ("statistics", ordinal), lambda: column_statistics([segment.batch.column(ordinal)])
     )
 
 
 def segments_statistics(segments: Sequence[Segment], ordinal: int) -> ColumnStatistics:
-    """Return the statistics of a column over all segments of a table."""
+    """Return the statistics of a column over all segments of a table, merged from those of each segment."""
     parts = [(segment.batch.num_rows, segment_statistics(segment, ordinal)) for segment in segments]
     return merged_column(parts, apart=False)
 
 
 def column_statistics(chunks: list[pa.Array]) -> ColumnStatistics:
-    """Compute the statistics of a column: nulls and bounds exactly, distinct values by estimate (exactly for
-    dictionaries and sorted columns)."""
+    """Compute the statistics of a column from its arrays ``chunks``: nulls and bounds exactly, the number of
+    distinct values as an estimate (near exact for dictionary arrays and sorted columns)."""
     rows = sum(len(chunk) for chunk in chunks)
     nulls = sum(chunk.null_count for chunk in chunks)
     if rows == nulls:
@@ -80,7 +80,8 @@ def column_statistics(chunks: list[pa.Array]) -> ColumnStatistics:
 
 
 def has_bounds(data_type: pa.DataType) -> bool:
-    """Return whether the least and greatest value of a physical type are of use to the planner."""
+    """Return whether statistics have bounds (least and greatest value) of a column of this physical type:
+    integers, decimals, dates, timestamps and durations."""
     return (
         pa.types.is_integer(data_type)
         or pa.types.is_decimal(data_type)
@@ -89,8 +90,8 @@ def has_bounds(data_type: pa.DataType) -> bool:
 
 
 def _bounds(chunks: list[pa.Array]) -> tuple[object, object]:
-    """Return the least and greatest value as Python objects; (None, None) for types that :func:`has_bounds`
-    excludes and for dates that Python cannot represent."""
+    """Return the least and the greatest value of a column as Python objects; (None, None) for types that
+    :func:`has_bounds` excludes and for dates that Python cannot represent."""
     data_type = chunks[0].type
     if not has_bounds(data_type):
         return None, None
@@ -108,8 +109,9 @@ def _bounds(chunks: list[pa.Array]) -> tuple[object, object]:
 
 
 def _distinct(array: pa.Array, rows: int) -> int:
-    """Estimate the number of distinct values of a column with ``rows`` rows from ``array``, a part of the
-    column (GEE, Charikar et al. 2000, on a strided sample of the array)."""
+    """Estimate the number of distinct values of a column. ``array``: a part of the column; ``rows``: the
+    number of rows of the whole column. The estimator is GEE (Charikar et al. 2000) on a strided sample of
+    ``array``."""
     if pa.types.is_nested(array.type) or pa.types.is_null(array.type):
         return rows
     if pa.types.is_integer(array.type) and array.null_count == 0 and len(array) > SAMPLE_ROWS:
@@ -132,9 +134,9 @@ def _distinct(array: pa.Array, rows: int) -> int:
 
 
 def merged_column(parts: list[tuple[int, ColumnStatistics]], *, apart: bool) -> ColumnStatistics:
-    """Merge the statistics of a column over several parts of the rows; each part is given as its number of
-    rows and its statistics. ``apart``: no value is in two parts, so that the distinct counts add up;
-    otherwise the distinct count is estimated."""
+    """Merge the statistics of a column over several parts of the rows. ``parts``: for each part, its number
+    of rows and its statistics. ``apart``: no value occurs in two parts, so that the distinct counts add up;
+    otherwise the merged distinct count is estimated."""
     if len(parts) == 1:
         return parts[0][1]
     if not parts:
@@ -154,11 +156,11 @@ def _extreme(choose: Callable[..., object], values: list[object]) -> object:
 
 
 def _distinct_together(parts: list[tuple[int, int]]) -> int:
-    """Estimate the distinct values among the rows of all parts. Each part is (rows, distinct values), and the
-    parts are random samples of one whole.
+    """Estimate the number of distinct values among the rows of all parts. ``parts``: for each part, its
+    number of rows and of distinct values; the parts are regarded as random samples of the same rows.
 
-    Of D values, n rows drawn at random show D (1 - exp(-n / D)): the parts' average gives D, and D gives the
-    number for all rows.
+    If there are D values, n random rows show D (1 - exp(-n / D)) of them. From the parts' averages follows D,
+    and from D the number for all rows.
     """
     parts = [(rows, values) for rows, values in parts if rows]
     most, least = sum(values for _, values in parts), max((values for _, values in parts), default=0)

@@ -1,4 +1,5 @@
-"""The accounting of memory tables against the memory of their member."""
+"""The accounting of memory tables: their rows and indexes are charged to the memory budget of their
+member."""
 
 import gc
 import weakref
@@ -11,8 +12,8 @@ from sqlfront_values.errors import OperationalError
 
 
 class TableMemory:
-    """The accounting that charges rows and indexes to ``budget`` for as long as readers can use them.
-    Versions of a table share most of their segments and indexes; shared parts count once."""
+    """An account that charges rows and indexes of memory tables to ``budget`` as long as any reader can use
+    them. Versions of a table share most of their segments and indexes; a shared part is charged once."""
 
     def __init__(self, budget: MemoryBudget) -> None:
         self.budget = budget
@@ -20,8 +21,9 @@ class TableMemory:
         self.held: set[int] = set()
 
     def hold(self, segments: Iterable[Segment], table: str) -> None:
-        """Charge a version that is about to be published. Raises OperationalError if the version doesn't fit;
-        the message names the table, the needed size, and the limit."""
+        """Charge the segments of a version that is about to be published; a part is released when nothing
+        refers to it any more. Raises OperationalError if the budget is exceeded; the message names the table,
+        the needed size, and the limit."""
         held, fresh = self.held, list[tuple[object, int]]()
         for segment in segments:
             if id(segment.batch) not in held:
@@ -39,8 +41,8 @@ class TableMemory:
             _REFERENCES[id(reference)] = reference
 
     def charge(self, size: int, table: str) -> None:
-        """Charge ``size`` bytes for a table of that name to the budget, until the caller releases the bytes.
-        Raises OperationalError if the budget has no room even after a garbage collection."""
+        """Charge ``size`` bytes to the budget in the name of the table ``table``; the caller has to release
+        them. Raises OperationalError if the budget is exceeded even after a garbage collection."""
         name = f"Table `{table}`"
         try:
             self.budget.charge(size, name)
@@ -50,8 +52,9 @@ class TableMemory:
 
 
 class _Reference(weakref.ref[object]):
-    """A weak reference to an object that ``memory`` counts with ``size`` bytes for as long as the object
-    lives. Cheaper than a :class:`weakref.finalize`; every change of a row would make two of those."""
+    """A weak reference to a charged batch or index, at whose end ``size`` bytes are released in ``memory``.
+    ``identity``: the object's id. Cheaper than a :class:`weakref.finalize`, because every change of a row
+    makes two references."""
 
     __slots__ = ("identity", "memory", "size")
 

@@ -1,4 +1,5 @@
-"""The number of chunks of a spread table that a scan skips, asked from the members on demand."""
+"""The number of chunks that a scan of a spread table reads; each member counts the chunks of its share when
+it is asked."""
 
 from typing import Final
 
@@ -13,10 +14,10 @@ from sqlfront_values.expressions import EngineExpr, Expr
 
 
 class ChunkCount(msgspec.Struct, frozen=True, array_like=True, tag=3):
-    """A question to a member about the chunks of its share. ``version``: the key of the share's version,
-    ``table``: the name for errors, ``dealt``: the dealing of partitions that the question assumes,
-    ``filters``: conjuncts that the scan's rows satisfy, encoded. The answer has the number of chunks that are
-    read and the number of all chunks."""
+    """A question to a member about the chunks of its share. ``version``: the key of the share's version.
+    ``table``: the table's name, for errors. ``dealt``: the version of the member list that last changed the
+    owners of partitions, as the asking member knows it. ``filters``: the scan's conjuncts, encoded. The
+    answer is the number of chunks that the scan reads and the number of all chunks."""
 
     version: str
     table: str
@@ -33,13 +34,13 @@ _decode: Final = make_decoder(tuple[int, int])
 
 
 def encode_count(version: str, table: str, dealt: int, filters: tuple[Expr, ...]) -> bytes:
-    """Encode a :class:`ChunkCount` with these fields."""
+    """Encode a :class:`ChunkCount` with these fields, as a question that a member's store can answer."""
     return _encode(ChunkCount(version, table, dealt, codec.encode(_Filters(filters))))
 
 
 def counted(segments: tuple[Segment, ...], question: ChunkCount) -> bytes:
-    """Return the encoded answer to ``question`` for a share of these segments. Raises OperationalError for
-    filters that don't fit the columns."""
+    """Return the encoded answer to ``question``. ``segments``: the segments of the member's share. Raises
+    OperationalError for filters that don't fit the columns."""
     filters = codec.decode(question.filters, _Filters).parts
     try:
         return _encode(count_chunks(segments, judged(filters)))
@@ -48,8 +49,8 @@ def counted(segments: tuple[Segment, ...], question: ChunkCount) -> bytes:
 
 
 def decode_count(answer: bytes | memoryview) -> tuple[int, int]:
-    """Decode the answer: the number of chunks that are read, and the number of all chunks. Raises
-    OperationalError for malformed bytes."""
+    """Decode an answer to a :class:`ChunkCount`: return the number of chunks that the scan reads, and the
+    number of all chunks. Raises OperationalError for malformed bytes."""
     try:
         counts: tuple[int, int] = _decode(answer)  # type: ignore[assignment]
     except (msgspec.MsgspecError, ValueError) as error:

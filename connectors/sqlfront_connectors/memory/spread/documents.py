@@ -1,7 +1,7 @@
-"""The cluster's documents about spread tables.
+"""The documents about spread tables, which the keeper replicates to all members.
 
-``table:<identity>`` holds the current version of a table, ``turn:<identity>`` the member that writes to the
-table now.
+The document ``table:<identity>`` holds the current version of a table; ``turn:<identity>`` holds the member
+that has the writer's turn, if any.
 """
 
 from typing import Final
@@ -21,7 +21,8 @@ TURN: Final = "turn:"
 
 
 class Turn(msgspec.Struct, frozen=True):
-    """A writer's turn at a table: the writing member, and the unique text of the turn."""
+    """The right of one writer to publish the next version of a table. ``holder``: the name of the member that
+    writes. ``token``: a unique text of this turn."""
 
     holder: str
     token: str
@@ -33,9 +34,13 @@ def turn_of(document: Document) -> Turn:
 
 
 class TableDocument(msgspec.Struct, frozen=True):
-    """A spread table and its current version; ``known``: see
-    :func:`~sqlfront_connectors.memory.spread.share_statistics.encode_statistics`. ``creator``: the member
-    that owns the table until the table has a name."""
+    """The definition of a spread table and its current version. ``creator``: the member that owns the table
+    until the catalog has a name for it. ``reloaded``: whether the table is filled again from its source when
+    rows are lost. ``number`` and ``key``: the version's number, and the key under which members have its
+    shares, None = no rows. ``known``: the version's statistics as
+    :func:`~sqlfront_connectors.memory.spread.share_statistics.encode_statistics` encodes them. ``dealt``: the
+    version of the member list that last changed the owners of partitions when the version was made.
+    ``owners``: the owner of each partition at that time."""
 
     name: str
     schema: pa.Schema
@@ -51,8 +56,8 @@ class TableDocument(msgspec.Struct, frozen=True):
 
 
 def encode_table(table: SpreadTable, version: TableVersion, creator: str) -> bytes:
-    """Encode the content of the ``table:`` document that publishes ``version`` as the table's current
-    version; see :class:`TableDocument`."""
+    """Encode the :class:`TableDocument` that makes ``version`` the table's current version. ``creator``: the
+    member that owns the table until the catalog has a name for it."""
     return codec.encode(
         TableDocument(
             table.name,
@@ -76,7 +81,7 @@ def decode_table(content: bytes) -> TableDocument:
 
 
 def version_of(document: TableDocument) -> TableVersion:
-    """Return the version that the document publishes."""
+    """Return the version of the table that the document makes the current one."""
     return TableVersion(
         document.number,
         document.key,

@@ -1,6 +1,8 @@
-"""Lookups by key on the members that have the rows, without a job: the questions, and a share's answers.
+"""Lookups of rows by key at the members that have the rows, without a job: the questions, and the answers
+from a share.
 
-A question names the version and the columns; both sides know the types of the columns' values.
+A question names the version and the columns. The types of the values are not sent, because both members know
+the table's schema.
 """
 
 from collections.abc import Callable
@@ -22,12 +24,14 @@ TOO_MANY: Final = msgspec.msgpack.encode(True)
 
 
 class Lookup(msgspec.Struct, frozen=True, array_like=True, tag=1):
-    """The question for the rows of each key. ``version``: the key of the version, ``table``: the name for
-    errors, ``dealt``: the dealing of partitions that the lookup was planned for, ``by`` and ``columns``:
-    ordinals of the table, ``keys``: rows of the ``by`` columns, see :mod:`sqlfront_cluster.codec.rows`,
-    ``numbered``: the ordinal behind the table's last column stands for the row's number
-    (:mod:`~sqlfront_connectors.memory.segments.numbering`). The answer is a sequence of rows for each key,
-    :data:`BEYOND` or :data:`TOO_MANY`."""
+    """The question for the rows of each key. ``version``: the key of the version. ``table``: the table's
+    name, for errors. ``dealt``: the version of the member list that last changed the owners of partitions
+    when the lookup was planned. ``by``: the ordinals of the key's columns; ``columns``: those of the wanted
+    columns. ``keys``: the encoded keys, see :mod:`sqlfront_cluster.codec.rows`. ``numbered``: whether
+    ``columns`` may have the ordinal after the table's last column, which stands for the row's number
+    (:mod:`~sqlfront_connectors.memory.segments.numbering`).
+
+    The answer is the rows of each key, or :data:`BEYOND` or :data:`TOO_MANY`."""
 
     version: str
     table: str
@@ -44,17 +48,17 @@ _encode: Final = msgspec.msgpack.Encoder().encode
 
 
 def encode_lookup(question: Lookup) -> bytes:
-    """Encode the question for a member's store."""
+    """Encode a lookup as a question that a member's store can answer."""
     return _encode(question)
 
 
 def answer_decoder(
     schema: pa.Schema, columns: tuple[int, ...]
 ) -> Callable[[bytes | memoryview, int], list[list[RowValues]]]:
-    """Return a decoder of the answers to a lookup of ``columns`` in a table of the logical ``schema``. The
-    decoder's arguments are the answer and the number of keys in the question; its result is the rows of each
-    key. The decoder raises OverflowError for values beyond Python's years, TooManyRows, and OperationalError
-    for a malformed answer."""
+    """Return a function that decodes the answers to a lookup of ``columns``. ``schema``: the table's logical
+    schema. The function's arguments are the answer and the number of keys in the question; it returns the
+    rows of each key. It raises OverflowError for values beyond Python's years, TooManyRows for too many rows,
+    and OperationalError for a malformed answer."""
     types = [*schema.types, BIGINT]  # the last type is that of the row's number
     decode = groups_decoder([types[ordinal] for ordinal in columns])
 
@@ -72,8 +76,8 @@ def answer_decoder(
 
 
 def found(share: TableShare, question: Lookup) -> bytes:
-    """Return the encoded answer to the question from the rows of ``share``. Raises OperationalError for a
-    question that doesn't fit the share."""
+    """Return the encoded answer to the lookup ``question``, from the rows of ``share``. Raises
+    OperationalError for a question that doesn't fit the share."""
     by, columns = question.by, question.columns
     path = share.path(by, columns) if question.numbered or len(share.schema) not in columns else None
     if path is None:

@@ -1,5 +1,5 @@
-"""The processors of a spread table that run on every member: for reading the member's share of a version, and
-for making the member's share of a new version."""
+"""The processors of a spread table, which run on every member: they read the member's share of a version, or
+make its share of a new version."""
 
 from collections.abc import Iterator, Mapping
 from typing import ClassVar
@@ -19,13 +19,16 @@ from sqlfront_values.partitioning.partitions import DEFAULT_PARTITIONS, key_hash
 
 
 class ShareScan(MemoryScan, frozen=True):
-    """A :class:`MemoryScan` of the member's share.
+    """A source of the rows in the member's share of a version of a spread table; :class:`MemoryScan` explains
+    most fields. ``resource``: the key of the version.
 
-    Every instance reads the rows of its own partitions if the table is partitioned; else instances take every
-    n-th batch of the share. ``dealt``: the dealing of partitions that the query was planned for. ``holders``:
-    None = the shares follow the current dealing of the partitions; else only these members have shares, and
-    each member reads its whole share. Raises OperationalError with SQLSTATE 40001 if the version is gone, or
-    the partitions were dealt anew.
+    If the table is partitioned, each instance reads the rows of its own partitions; otherwise the member's
+    instances share the slices in turn. ``dealt``: the version of the member list that last changed the owners
+    of partitions when the query was planned. ``holders``: None = each member has the rows of the partitions
+    that it owns now. Otherwise partitions have changed their owners since the version was made: only the
+    members ``holders`` have shares, and each of them reads its whole share. Raises OperationalError with
+    SQLSTATE 40001 if the version is gone, or partitions have changed their owners since the query was
+    planned.
     """
 
     dealt: int = 0
@@ -42,9 +45,9 @@ class ShareScan(MemoryScan, frozen=True):
         return home_of(share.partitions) if self.partitioning is None and share.segments else None
 
     def required_partitions(self) -> frozenset[int] | None:
-        """Return the ids of the job's partitions that can hold the rows of ``keys``; the empty set for an
-        empty tuple of keys. None = all partitions: without keys, for keys of an index, and after a new
-        dealing."""
+        """Return the ids of the job's partitions that can have rows with one of ``keys``: empty if ``keys``
+        is empty. None = all partitions, because the scan has no keys, the keys are of an index, or partitions
+        have changed their owners since the version was made."""
         if self.keys is None or (self.keys and self.holders is not None):
             return None
         if self.keys and (self.partitioning is None or self.by != self.partitioning.columns):
@@ -56,9 +59,9 @@ class ShareScan(MemoryScan, frozen=True):
         return frozenset(hash_key(key) % DEFAULT_PARTITIONS for key in values)
 
     def is_dealt_alike(self, context: ProcessorContext) -> bool:
-        """Return whether rows that are partitioned by the table's key arrive at the instance that reads their
-        partition. If so, each instance of a scan by an input's keys gets its own keys; else every instance
-        gets all keys."""
+        """Return whether an edge that partitions rows by the table's partition key sends a row to the
+        instance that reads the row's partition. If True, each instance of a scan with ``keys_from`` receives
+        only the keys of its own rows; if False, every instance receives all keys."""
         return (
             self.holders is None
             and self.partitioning == Partitioning(self.by, DEFAULT_PARTITIONS)
@@ -85,14 +88,15 @@ class ShareScan(MemoryScan, frozen=True):
 
 
 class StoreShare(Processor, frozen=True):
-    """A processor that makes the member's share of the version ``key`` of a table, with all rows of the
-    input: behind the rows of the version ``base``, or alone (None). The version is invisible until it is
-    published elsewhere.
+    """A processor that makes the member's share of the version ``key`` of a table, from all rows of its
+    input: in addition to the rows of the version ``base``, or alone if that is None. Readers don't see the
+    version until the coordinator publishes it.
 
-    Emits the row of
-    :func:`~sqlfront_connectors.memory.spread.share_statistics.report` about the share. To be run with one
-    instance on each member. ``dealt``: see :class:`ShareScan`. ``indexes``: the columns of each of the
-    version's indexes."""
+    Emits one row, the :func:`~sqlfront_connectors.memory.spread.share_statistics.report` on the share. To be
+    run with one instance on each member. ``dealt``: the version of the member list that last changed the
+    owners of partitions when the job was planned. ``indexes``: the columns of each of the version's indexes.
+    Raises OperationalError if the version ``base`` is gone, partitions have changed their owners, or memory
+    is short."""
 
     cooperative: ClassVar[bool] = False
 
@@ -125,8 +129,9 @@ class StoreShare(Processor, frozen=True):
     def change(
         self, present: tuple[Segment, ...], batches: list[pa.RecordBatch]
     ) -> tuple[Mapping[int, RowNumbers], list[pa.RecordBatch]]:
-        """Return the rows of ``present`` to delete, as row numbers by the segment's number, and the batches
-        to add. ``batches``: the whole input. This class deletes no row and adds all batches."""
+        """Return the changes that make the share: the rows of ``present`` to delete, as row positions by the
+        segment's index, and the batches to add. ``present``: the segments of the share of ``base``.
+        ``batches``: the whole input. This class deletes no row and adds all batches."""
         return {}, batches
 
     def describe(self) -> str:
@@ -134,9 +139,10 @@ class StoreShare(Processor, frozen=True):
 
 
 class ChangeShare(StoreShare, frozen=True):
-    """A processor that makes the member's share of a version without some rows of ``base``: the rows with the
-    numbers (:mod:`~sqlfront_connectors.memory.segments.numbering`) in the input's last column, which have to
-    be the member's own. With ``stores`` the other columns are the rows that replace them."""
+    """A processor that makes the member's share of a version in which some rows of the version ``base`` are
+    deleted or replaced. The last column of the input is the numbers of these rows
+    (:mod:`~sqlfront_connectors.memory.segments.numbering`), all of them in this member's share. With
+    ``stores`` the columns before it are the new rows that replace them."""
 
     stores: bool = False
 

@@ -1,6 +1,8 @@
-"""A change of a few rows of a spread table without a job: the question to the members, and the new share.
+"""A change of a few rows of a spread table without a job: the question to the members, and a member's new
+share.
 
-Every member makes its share of the new version. A member without changed rows keeps its old share.
+Every member is asked, and makes its share of the new version; a member without changed rows uses its old
+share again.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,11 +21,11 @@ from sqlfront_connectors.memory.spread.share_statistics import encode_report
 
 
 class RowChange(msgspec.Struct, frozen=True, array_like=True, tag=2):
-    """The question that changes a few rows. ``version``: the key of the version to make, ``base``: the key of
-    the previous version, ``table``: the name for errors, ``dealt``: the dealing of partitions of both
-    versions, ``gone``: the numbers of the member's rows to delete
-    (:mod:`~sqlfront_connectors.memory.segments.numbering`), ``added``: the rows to add (by
-    :mod:`sqlfront_cluster.codec.rows`). The answer is that of
+    """The question that changes a few rows. ``version``: the key of the version to make. ``base``: the key of
+    the previous version. ``table``: the table's name, for errors. ``dealt``: the version of the member list
+    that last changed the owners of partitions. ``gone``: the numbers of the rows of the member's share to
+    delete (:mod:`~sqlfront_connectors.memory.segments.numbering`). ``added``: the rows to add, encoded by
+    :mod:`sqlfront_cluster.codec.rows`. The answer is the report on the new share, see
     :func:`~sqlfront_connectors.memory.spread.share_statistics.encode_report`."""
 
     version: str
@@ -41,7 +43,7 @@ _NO_ROWS: Final = msgspec.Raw(encode_rows([]))
 def encode_change(
     version: str, base: str, table: str, dealt: int, gone: Sequence[int], added: Sequence[RowValues]
 ) -> bytes:
-    """Encode a :class:`RowChange` with these fields."""
+    """Encode a :class:`RowChange` with these fields, as a question that a member's store can answer."""
     rows = msgspec.Raw(encode_rows(added)) if added else _NO_ROWS
     return _encode(RowChange(version, base, table, dealt, tuple(gone), rows))
 
@@ -54,10 +56,11 @@ def by_owner(
     *,
     stores: bool,
 ) -> dict[str, tuple[list[int], list[RowValues]]]:
-    """Group a change of rows by owner: return for each owner of partitions the numbers of the rows to delete
-    and the rows to add. ``rows``: values, the last of which is the row's number. ``keys``: the places of the
-    clustering columns' values in each row. ``hash_key`` returns the hash of a key. ``owners``: the owner of
-    each partition. ``stores``: the values before the number are a row to add."""
+    """Divide a change of rows among the owners of partitions: return, for each owner, the numbers of the rows
+    to delete and the rows to add. ``rows``: each item is values, the last of which is the row's number.
+    ``stores``: whether the values before the number are a row to add. ``hash_key``: a function that returns
+    the hash of a key. ``keys``: the positions of the key's values in each item. ``owners``: the owner of each
+    partition."""
     shares: dict[str, tuple[list[int], list[RowValues]]] = {owner: ([], []) for owner in owners}
     for row in rows:
         gone, added = shares[owners[hash_key(tuple(row[key] for key in keys)) % len(owners)]]
@@ -68,8 +71,9 @@ def by_owner(
 
 
 def changed_share(share: TableShare, change: RowChange) -> tuple[TableShare, bytes]:
-    """Return the share that the change makes of ``share``, and the encoded report on it; a change without
-    rows returns ``share`` itself. Raises OperationalError for a change that doesn't fit the share."""
+    """Return the share after the change, and the encoded report on it. A change without rows returns
+    ``share`` itself. Raises OperationalError for a change that doesn't fit the share, such as one of unknown
+    row numbers."""
     schema = share.schema
     rows = rows_decoder(schema.types)(change.added)
     if not change.gone and not rows:

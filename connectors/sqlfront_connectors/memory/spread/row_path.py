@@ -1,4 +1,5 @@
-"""Rows of spread tables by key: a question to the owner of the key. By an index: a question to all owners."""
+"""Lookups of rows of spread tables by key: one question to the member that owns the key's rows. If the key is
+an index's, the owner may be unknown; then every owner of partitions is asked."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
@@ -16,35 +17,37 @@ from sqlfront_values.partitioning.partitions import key_hasher
 
 
 class SpreadVersion(Protocol):
-    """A version of a spread table."""
+    """A version of a spread table, limited to the methods that a lookup needs."""
 
     @property
     def members(self) -> "MemberRequests":
-        """The members among whom the version is spread."""
+        """The members over which the version's rows are spread."""
 
     def check_complete(self) -> None:
-        """Raise OperationalError unless all members that hold a part of the version are present."""
+        """Raise OperationalError if a member that had rows of the version has left the cluster."""
 
 
 class MemberRequests(Protocol):
-    """The members, limited to the methods that a lookup needs."""
+    """The members of the cluster, limited to the methods that a lookup needs."""
 
     @property
     def member_list(self) -> MemberList:
-        """The members of the cluster now, and the dealing of the partitions."""
+        """The current member list, with the owners of the partitions."""
 
     def ask(
         self, service: str, questions: Mapping[str, bytes], query: QueryRun | None = None
     ) -> Mapping[str, bytes | memoryview]:
-        """Send each question to a service of the member by whose name it is given, and return the answers by
-        member; see :meth:`sqlfront_cluster.members.requests.Requests.ask`."""
+        """Send a question to each of several members, and return the answers by the member's name.
+        ``service``: the service that answers. ``questions``: by the member's name. ``query``: a query at
+        whose end the waiting stops. :meth:`sqlfront_cluster.members.requests.Requests.ask` has the errors."""
 
 
 class RowRequest:
-    """The parts of a lookup that don't depend on its keys, made once. ``question``: a question without keys.
+    """The parts of a lookup that are the same for all keys, so that they are made once. ``question``: the
+    lookup without keys. ``read``: the decoder of the answers.
 
-    ``hash`` returns the number of a key's partition before the modulus; None: the rows of a key may be on any
-    member, since the index lacks some of the clustering columns.
+    ``hash``: a function that returns the hash of a key, from which the key's partition follows. None: a key's
+    rows may be on any member, because the lookup's columns lack some column of the partition key.
     """
 
     __slots__ = ("hash", "question", "read")
@@ -63,11 +66,13 @@ class RowRequest:
 
 
 class SpreadPath:
-    """A :class:`~sqlfront_connectors.base.RowPath` over members. Holds its version.
+    """A lookup of rows by key (a :class:`~sqlfront_connectors.base.RowPath`) in a spread table. While it
+    exists, the members keep the version.
 
-    A lookup sends one question to each member that may have rows of the keys. Raises OperationalError with
-    SQLSTATE 40001 if the partitions were dealt anew or the version is gone, 08006 if a member is lost
-    meanwhile, and the error of a stopped query if the path belongs to a query.
+    A lookup sends one question to each member that may have rows with the keys. :meth:`find` raises
+    OperationalError with SQLSTATE 40001 if partitions have changed their owners or the version is gone,
+    with 08006 if a member is lost meanwhile, and the error of a stopped query if ``query`` is given and
+    stopped.
     """
 
     __slots__ = ("_query", "_version", "_way")
@@ -78,8 +83,9 @@ class SpreadPath:
         self._query = query
 
     def find(self, keys: Sequence[Key]) -> list[list[RowValues]]:
-        """Return the rows of each key, in the order of the keys. Raises OverflowError for values beyond
-        Python's years, TooManyRows for too many rows on one member, and the errors named above."""
+        """Return the rows of each key, in the order of the keys; no rows for a key that isn't found. Raises
+        OverflowError for values beyond Python's years, TooManyRows for too many rows on one member, and the
+        errors that the class describes."""
         owners, hash_key, read = self._owners(), self._way.hash, self._way.read
         if hash_key is None:
             return self._find_anywhere(keys, owners)

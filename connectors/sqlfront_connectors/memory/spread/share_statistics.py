@@ -1,8 +1,9 @@
-"""Statistics of spread tables: each member's report on its share, as a row, and their merge for all rows.
+"""Statistics of spread tables: each member reports on its share in one row, and the reports are merged into
+statistics of the table.
 
-The row has the numbers of rows and bytes; for each column of the table its distinct values, nulls, least and
-greatest value, the latter two in the column's own type (or void where the type has no order); and the number
-of rows that were written.
+The columns of a report are the numbers of rows and bytes; for each column of the table its number of distinct
+values, number of nulls, least and greatest value (the latter two in the column's own type, or void if the
+type has no bounds); and the number of rows that were written.
 """
 
 from collections.abc import Iterable, Sequence
@@ -40,7 +41,7 @@ class ShareStatistics(msgspec.Struct, frozen=True):
 
 @lru_cache(64)
 def report_schema(table: pa.Schema) -> pa.Schema:
-    """Return the schema of the report on a share of a table with the given schema."""
+    """Return the schema of a report on a share. ``table``: the table's logical schema."""
     return _schema(table).append(_WRITTEN)
 
 
@@ -55,8 +56,8 @@ def _schema(table: pa.Schema) -> pa.Schema:
 
 
 def report(share: TableShare, written: int) -> pa.RecordBatch:
-    """Return a member's report on its share, a batch of one row with the schema of :func:`report_schema`;
-    ``written``: the number of rows written to the share."""
+    """Return a member's report on its share, a batch of one row with the schema of :func:`report_schema`.
+    ``written``: the number of rows that the statement has written to the share."""
     row = _row(_statistics_of(share), share.schema)
     return row.append_column(_WRITTEN.name, from_values([written], BIGINT))
 
@@ -80,7 +81,8 @@ def _values(statistics: ShareStatistics) -> list[object]:
 
 
 def encode_report(share: TableShare, written: int) -> bytes:
-    """Return the row of :func:`report` as bytes."""
+    """Return the report on a share (see :func:`report`) as encoded rows instead of a batch, for
+    :func:`decode_reports`."""
     return encode_rows([(*_values(_statistics_of(share)), written)])
 
 
@@ -92,8 +94,8 @@ def decode_reports(encoded: Iterable[Encoded], table: pa.Schema) -> list[ShareSt
 
 
 def read_reports(batches: Iterable[pa.RecordBatch]) -> tuple[list[ShareStatistics], int]:
-    """Read the rows of :func:`report`: the statistics of each share, and the number of rows written to all
-    shares."""
+    """Read the reports in the batches that :func:`report` has made: return the statistics of each share, and
+    the total number of rows written."""
     shares, total = [], 0
     for batch in batches:
         *known, written = (to_python(column) for column in batch.columns)
@@ -109,7 +111,7 @@ def _statistics(row: tuple[object, ...]) -> ShareStatistics:
 
 
 def encode_statistics(statistics: ShareStatistics) -> bytes:
-    """Encode the statistics as one row of bytes, for :func:`decode_statistics`."""
+    """Encode the statistics in the form that :func:`decode_statistics` reads."""
     return encode_rows([tuple(_values(statistics))])
 
 
@@ -126,7 +128,7 @@ def _only(rows: Sequence[tuple[object, ...]]) -> tuple[object, ...]:
 
 
 def nothing(width: int) -> ShareStatistics:
-    """Return the statistics of no rows with ``width`` columns."""
+    """Return the statistics of an empty table. ``width``: the number of its columns."""
     return ShareStatistics(0, 0, (_NOTHING,) * width)
 
 
@@ -134,8 +136,8 @@ def merged(
     parts: Sequence[ShareStatistics], width: int, partitioning: Partitioning | None
 ) -> ShareStatistics:
     """Merge the statistics of the members' shares into statistics of the whole table. ``width``: the number
-    of columns. ``partitioning``: the placement of the rows, None = at random; values of a single key column
-    are in one share only, so that its distinct counts add up."""
+    of columns. ``partitioning``: the table's partitioning, None = rows are on any member. If the partition
+    key is a single column, each of its values is in one share only, so that its distinct counts add up."""
     parts = [part for part in parts if part.rows]
     if not parts:
         return nothing(width)

@@ -1,4 +1,5 @@
-"""A member's store of its shares of spread memory tables."""
+"""The store in which a member keeps its shares of spread memory tables (tables whose rows are distributed
+over the members of a cluster)."""
 
 import threading
 from collections import deque
@@ -31,7 +32,7 @@ _decode: Final = make_decoder(Question)
 
 
 def decode_question(content: bytes) -> Question:
-    """Decode a question to a store. Raises OperationalError for a malformed question."""
+    """Decode a request to a member's :class:`TableStore`. Raises OperationalError for malformed bytes."""
     try:
         question: Question = _decode(content)  # type: ignore[assignment]
     except (msgspec.MsgspecError, ValueError) as error:
@@ -40,13 +41,16 @@ def decode_question(content: bytes) -> Question:
 
 
 class TableStore(Mapping[str, object], RequestService):
-    """All shares of one member by the key of their table's version. As a mapping, the store gives the
-    member's processors the shares, the store itself as :data:`STORE`, and the member's other ``services``. As
-    a service, the store answers lookups, makes shares in which a few rows are changed, and counts chunks.
+    """The store of one member's shares of spread tables; the key of a table's version finds the version's
+    share.
 
-    A share appears as a whole and never changes. Safe to use from several threads. ``member``: the name of
-    the store's member. ``dealt``: returns the version of the member list since which no partition has changed
-    its owner.
+    As a mapping, the store gives the member's processors the resources that they look up by name: each share
+    under its key, the store itself under :data:`STORE`, and the services in ``services`` under their names.
+    As a service, the store answers the questions of other members and clients, see :meth:`answer`.
+
+    A share becomes visible only when it is complete, and never changes. Safe to use from several threads.
+    ``member``: the name of the store's member. ``dealt``: returns the version of the member list in which the
+    partitions last changed their owners.
     """
 
     def __init__(self, member: str = "", dealt: Callable[[], int] = lambda: 0) -> None:
@@ -65,15 +69,15 @@ class TableStore(Mapping[str, object], RequestService):
         self._refused: deque[str] = deque(maxlen=_MOST_REFUSED)
 
     def hold(self, segments: tuple[Segment, ...], table: str) -> None:
-        """Charge the memory of a share's segments before the share is staged; ``table`` is the table's name
-        for the error. Raises OperationalError if there is not enough memory."""
+        """Charge the memory account of the member for a share's segments; to be called before :meth:`stage`.
+        ``table``: the table's name, for the error. Raises OperationalError if there is not enough memory."""
         if self.memory is not None:
             self.memory.hold(segments, table)
 
     def stage(self, key: str, share: TableShare) -> None:
-        """Keep ``share`` under ``key``, the key of its table's version, before that version is published. The
-        store drops the share instead if its writer has given up: :meth:`free` was called with the key before.
-        In both cases :attr:`on_stage` receives the key.
+        """Put ``share`` into the store under ``key``, the key of its table's version, before that version is
+        published. The store drops the share instead if :meth:`free` was called with the key before, since the
+        share's writer has given up. In both cases :attr:`on_stage` receives the key.
 
         Raises InternalError if the store has a share with this key already.
         """
@@ -85,8 +89,9 @@ class TableStore(Mapping[str, object], RequestService):
         self.on_stage(key)
 
     def share(self, key: str, table: str) -> TableShare:
-        """Return the share of a table's version. Raises OperationalError with SQLSTATE 40001 if the share is
-        gone."""
+        """Return the share under ``key``, the key of a version of the table; ``table`` is the table's name
+        for the error. Raises OperationalError with SQLSTATE 40001 if the store has no such share (any
+        more)."""
         share = self._shares.get(key)
         if share is None:
             raise OperationalError(
@@ -96,15 +101,18 @@ class TableStore(Mapping[str, object], RequestService):
         return share
 
     def check_dealt(self, dealt: int, table: str) -> None:
-        """Raise OperationalError with SQLSTATE 40001 if partitions have changed their owners since the
-        dealing ``dealt``, a version of the member list."""
+        """Raise OperationalError with SQLSTATE 40001 if partitions have changed their owners since ``dealt``,
+        a version of the member list. ``table``: the table's name for the error."""
         if dealt != self._dealt():
             raise partitions_moved(table)
 
     def answer(self, content: bytes) -> bytes:
-        """Return the rows of a :class:`~sqlfront_connectors.memory.spread.lookup.Lookup`, the report on a new
-        share after a :class:`~sqlfront_connectors.memory.spread.row_changes.RowChange`, or the answer to a
-        :class:`~sqlfront_connectors.memory.spread.chunk_counts.ChunkCount`."""
+        """Answer an encoded question of another member or client; the answer is encoded, too. A
+        :class:`~sqlfront_connectors.memory.spread.lookup.Lookup` is answered by the rows; a
+        :class:`~sqlfront_connectors.memory.spread.row_changes.RowChange` makes a share and is answered by the
+        report on that share; a :class:`~sqlfront_connectors.memory.spread.chunk_counts.ChunkCount` is
+        answered by the counts. Raises OperationalError if the question is malformed, the share is gone,
+        partitions have moved since the question was made, or memory is short."""
         question = decode_question(content)
         self.check_dealt(question.dealt, question.table)
         key = question.base if isinstance(question, RowChange) else question.version
@@ -121,15 +129,16 @@ class TableStore(Mapping[str, object], RequestService):
                 return counted(share.segments, question)
 
     def free(self, key: str) -> None:
-        """Forget a share; readers keep their references. If the share is staged later (a job may fail while
-        another member is still at work), the store forgets it then."""
+        """Remove the share under ``key``; readers that have the share already can go on. If no share is there
+        yet (a job may fail while another member is still at work), a later :meth:`stage` with this key is
+        ignored."""
         with self._lock:
             if self._shares.pop(key, None) is None:
                 self._refused.append(key)
 
     @property
     def versions(self) -> tuple[str, ...]:
-        """The keys of all shares."""
+        """The keys of all shares in the store, each the key of a table's version."""
         return tuple(self._shares)
 
     def __getitem__(self, key: str) -> object:
@@ -154,7 +163,8 @@ def store_of(context: ProcessorContext) -> TableStore:
 
 
 def partitions_moved(table: str) -> OperationalError:
-    """Return the error of a query whose plan assumes former owners of the partitions."""
+    """Return the error (OperationalError, SQLSTATE 40001) for a query that was planned before partitions of
+    ``table`` changed their owners."""
     return OperationalError(
         f"the partitions of `{table}` have moved since the query was planned; run it again", sqlstate="40001"
     )

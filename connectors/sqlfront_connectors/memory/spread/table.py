@@ -1,16 +1,16 @@
-"""Memory tables that are spread over the members of a cluster.
+"""Memory tables whose rows are distributed over the members of a cluster.
 
-A table is a sequence of versions, and each member holds its share of each version in its
+A table is a sequence of versions, and each member has its share of each version in its
 :class:`~sqlfront_connectors.memory.spread.store.TableStore`. A query names the version with which it was
-planned, so every member reads the same version without any message. Writing is a job: the rows go to the
-members of the rows' keys, each member makes its share of the new version, and one step publishes the version
-(:meth:`ClusterAccess.publish`). A failure before the publication leaves shares of an unpublished version,
-which are freed.
+planned, so every member reads the same version without any message. Writing is a job: each row goes to the
+member that owns the row's partition, each member makes its share of the new version, and one step publishes
+the version (:meth:`ClusterAccess.publish`). A failure before the publication leaves shares of an unpublished
+version, which are freed.
 
-A version knows how the partitions were dealt when the version was made. After a new dealing, the version's
-shares lie on other members than the jobs' partitions: as long as all holders are present, queries read the
-rows in place, and the next write places the rows anew; if a holder is lost, an error names the lost
-partitions.
+A version records which members owned the partitions when it was made. If partitions have changed owners
+since, jobs expect the rows on other members than those that have them. As long as all members with rows are
+present, queries read the rows where they are, and the next write first moves them to the present owners. If a
+member with rows is lost, an error names the lost partitions.
 """
 
 import secrets
@@ -72,36 +72,44 @@ _NAMED: Final = 10
 
 
 class ClusterAccess(MemberRequests, Protocol):
-    """The cluster as a spread table sees it. Callers hold no lock that a job could need."""
+    """The operations of a cluster that a spread table needs: to run jobs, and to publish versions for all
+    sessions.
+
+    A caller must not hold a lock that a job could need."""
 
     def run(self, dag: DAG, resources: Mapping[str, object]) -> Iterable[pa.RecordBatch]:
-        """Run a job on all members, coordinated here, and return the job's result; reading the result to its
-        end ends the job."""
+        """Run a job on all members, with this process as the coordinator, and return the batches of the job's
+        result; reading the result to its end ends the job. ``resources``: objects by the names under which
+        the job's processors find them."""
 
     def begin_turn(self, table: "SpreadTable") -> str:
-        """Take the turn to write to the table, after waiting until no other session writes to it; returns a
-        text that no other turn has."""
+        """Wait until no other session writes to the table, and reserve the table for writes of this process
+        until :meth:`end_turn`. Returns a text that is unique to this reservation."""
 
     def end_turn(self, table: "SpreadTable") -> None:
-        """Let other sessions write; shares that were made in this turn and not published may be freed. Do
-        nothing if the turn was not taken."""
+        """End the reservation of :meth:`begin_turn`, so that other sessions can write. Shares that were made
+        since and not published may be freed. Does nothing without a reservation."""
 
     def publish(self, table: "SpreadTable", version: "TableVersion") -> None:
-        """Make ``version`` the table's current version for all sessions at once. Raises OperationalError if
-        another session has changed the table since this turn began. Calls :meth:`SpreadTable.adopt`."""
+        """Make ``version`` the table's current version for all sessions at once, and call
+        :meth:`SpreadTable.adopt`. Raises OperationalError if another session has changed the table since
+        :meth:`begin_turn`."""
 
     def dropped(self, table: "SpreadTable") -> None:
         """Tell the cluster that the table was dropped, so that no new query reads it."""
 
     def release(self, key: str) -> None:
-        """Record that this process no longer reads a version, or has failed to publish it; finalizers call
-        this method, too."""
+        """Record that this process no longer reads the version with this key, or has failed to publish the
+        version. Finalizers of garbage-collected objects may call this method."""
 
 
 class TableVersion(msgspec.Struct, frozen=True):
-    """A version of a table's rows. ``number``: the version's number. ``key``: the key of the shares, None =
-    the version has no rows and no shares. ``known``: the statistics of the rows. ``dealt`` and ``owners``:
-    from the member list with which the shares were made. ``indexes``: the indexes that every share has."""
+    """The description of one version of a table's rows, which all members know.
+
+    ``number``: grows by 1 with each version. ``key``: the key under which each member's store has its share,
+    None = the version has no rows and no shares. ``known``: the statistics of all rows. ``dealt``: the
+    version of the member list that last changed the partitions' owners before the shares were made, and
+    ``owners``: the owner of each partition at that time. ``indexes``: the indexes that every share has."""
 
     number: int
     key: str | None
@@ -112,9 +120,10 @@ class TableVersion(msgspec.Struct, frozen=True):
 
 
 class SpreadSnapshot(KeyedSnapshot):
-    """A version of a spread table; the members report the statistics when they make their shares. The shares
-    stay on their members for as long as this object lives; every job that reads the shares refers to the
-    object."""
+    """One version of a spread table, as queries read it; the rows are in the members' stores.
+
+    The members keep the shares for as long as this object lives. Every job that reads the shares refers to
+    this object."""
 
     def __init__(self, table: "SpreadTable", version: TableVersion) -> None:
         super().__init__(
@@ -134,9 +143,8 @@ class SpreadSnapshot(KeyedSnapshot):
         self._ways = Memo[tuple[tuple[int, ...], tuple[int, ...]], RowRequest](_MOST_WAYS)
 
     def scan(self, request: ScanRequest) -> ScanPlan:
-        """Scan every member's share, by key where the request has keys.
-
-        Raises OperationalError if members that held some of the rows are gone.
+        """Return a plan that reads every member's share, by key lookups if the request has keys. Raises
+        OperationalError if members that held some of the rows are gone.
         """
         held, placed = self.held, self._partitioning
         if held.key is None:
@@ -163,9 +171,11 @@ class SpreadSnapshot(KeyedSnapshot):
     def row_path(
         self, by: tuple[int, ...], columns: tuple[int, ...], query: QueryRun | None = None
     ) -> RowPath | None:
-        """Return the path to rows by the clustering key or an index; None if the rows no longer lie with
-        their partitions' owners. The ordinal behind the table's last column stands for a row's number on its
-        member."""
+        """Return the path by which rows' ``columns`` are looked up by the values of ``by``; None if ``by`` is
+        neither the clustering key nor the columns of an index, if the version has no rows, or if partitions
+        have changed their owners since the rows were written. In ``columns``, the ordinal ``len(schema)``
+        stands for the number of a row on its member. ``query``: the query that reads; its end also ends a
+        wait for members."""
         way = self._ways.get((by, columns))
         if way is None:
             way = self._way(by, columns)
@@ -199,8 +209,10 @@ class SpreadSnapshot(KeyedSnapshot):
 
 
 class SpreadTable(KeyedTable):
-    """A memory table with a share on each member. ``members``: the cluster. ``identity``: the table's name in
-    the cluster, unique for all time; None = a new identity."""
+    """A memory table whose rows are distributed over the members of a cluster, one share on each member.
+
+    ``members``: the access to the cluster. ``identity``: the table's name in the cluster, which no other
+    table ever gets; None = make a new identity."""
 
     is_spread = True
 
@@ -236,25 +248,28 @@ class SpreadTable(KeyedTable):
                     when_forgotten(made, self.members.release, version.key).atexit = False
 
     def drop(self) -> None:
-        """Announce the drop of the table. The rows go with their last reader: a reader that has just looked
-        up the table's name still finds the rows."""
+        """Tell the cluster that the table is dropped. The rows are freed after their last reader: a reader
+        that has just looked up the table's name can still read them."""
         self.members.dropped(self)
 
     @property
     def in_place(self) -> bool:
-        """True if the rows lie where jobs look for their partitions."""
+        """True if the rows lie on the members that own the rows' partitions now, which is where jobs look for
+        the rows."""
         held = self._current.held
         return held.key is None or held.dealt == self.members.member_list.dealt
 
     @property
     def home_columns(self) -> tuple[int, ...]:
-        """The clustering columns; for a table without clustering the column behind the table's columns."""
+        """The ordinals of the columns that determine the member of a row: the clustering columns; for a table
+        without clustering, the ordinal ``len(schema)``, which stands for the row's number."""
         return (len(self.schema),) if self.partitioning is None else self.partitioning.columns
 
     @contextmanager
     def turn(self) -> Iterator[str]:
-        """Return a context manager within which no other session writes; its value is the text of
-        :meth:`ClusterAccess.begin_turn`. One thread may enter it again inside."""
+        """Return a context manager within which no other session writes to the table; entering waits for the
+        other writers. Its value is the text that :meth:`ClusterAccess.begin_turn` returns. The same thread
+        may enter a second time within the block."""
         with self._writer:
             self._turns += 1
             try:
@@ -269,17 +284,21 @@ class SpreadTable(KeyedTable):
     def next_version(
         self, how: "ChangeMode", indexes: tuple[IndexDefinition, ...] | None = None
     ) -> "NextVersion":
-        """Return a context manager that makes a new version in the writer's turn: no other session writes
-        meanwhile. ``how``: the relation of the new version's rows to the present rows. ``indexes``: the
-        indexes of the new version, None = the indexes of the present version."""
+        """Return a context manager that makes a new version, during which no other session writes.
+
+        ``how``: the relation of the new version's rows to the present rows. ``indexes``: the indexes of the
+        new version, None = the indexes of the present version. Entering raises OperationalError, unless the
+        present rows are replaced, if partitions have moved or members with rows are lost."""
         return NextVersion(self, how, indexes)
 
     @contextmanager
     def storing(
         self, *, overwrite: bool, indexes: tuple[IndexDefinition, ...] | None = None
     ) -> Iterator["NextVersion"]:
-        """Return a context manager like :meth:`next_version` for rows that are added, or that replace all
-        present rows. If present rows stay and lie elsewhere, they are placed anew first."""
+        """Return a context manager that makes a new version to which rows are added, or with ``overwrite`` a
+        version in which new rows replace all present rows; no other session writes meanwhile. If present rows
+        stay and their partitions have changed owners, the rows are first moved to the present owners.
+        ``indexes``: see :meth:`next_version`."""
         with self.turn():
             if not overwrite and not self.in_place:
                 place_anew(self)
@@ -289,27 +308,29 @@ class SpreadTable(KeyedTable):
                 yield version
 
     def publish(self, batches: Sequence[pa.RecordBatch], *, overwrite: bool) -> int:
-        """Send the rows to their members, and publish a new version with these rows behind all present rows,
-        or with ``overwrite`` instead of them; returns the number of rows sent."""
+        """Send the rows to the members that own their partitions, and publish a new version with these rows
+        after all present rows, or with ``overwrite`` in place of all present rows. Returns the number of rows
+        sent."""
         with self.storing(overwrite=overwrite) as version:
             return self._publish(version, batches)
 
     def change_rows(self, rows: Sequence[RowValues], *, stores: bool, query: QueryRun | None = None) -> None:
-        """Publish a version without the given rows of a table with clustering columns by one question to each
-        member; see :class:`KeyedTable`."""
+        """Publish a version in which the given rows are deleted or, with ``stores``, replaced, by one request
+        to each member, without a job; see :meth:`KeyedTable.change_rows` for the form of ``rows``. The table
+        must have clustering columns."""
         if rows:
             with self.next_version(ChangeMode.UPDATE if stores else ChangeMode.DELETE) as version:
                 version.change_rows(rows, query)
 
     def set_indexes(self, indexes: tuple[IndexDefinition, ...]) -> None:
-        """Publish a version of the same rows with exactly these indexes, after all members have made their
-        shares."""
+        """Publish a version of the same rows with exactly these indexes; first every member makes its share
+        with the indexes."""
         with self.storing(overwrite=False, indexes=indexes) as version:
             self._publish(version, ())
 
     def _publish(self, version: "NextVersion", batches: Sequence[pa.RecordBatch]) -> int:
-        """Run the job that sends the batches to the members and makes their shares of ``version``, publish
-        the version, and return the number of rows."""
+        """Run a job that distributes the batches and makes every member's share of ``version``, publish the
+        version, and return the number of rows written."""
         dag = DAG()
         columns = tuple(range(len(self.schema)))
         source = dag.vertex("rows", HeldRows(_ROWS, self.name, columns), 1, OnlyOn())
@@ -317,9 +338,10 @@ class SpreadTable(KeyedTable):
         return version.publish(self.members.run(stored(dag, source, self, version), {_ROWS: rows}))
 
     def next_key(self, turn: str) -> str:
-        """Return a new key for the shares of a version that the present writer makes. ``turn``: the text of
-        the writer's turn (:meth:`turn`). Each call returns another key, also after a failed version, so that
-        the remains of a failed version are never taken for another version."""
+        """Return a new, unique key for the shares of a version that the present writer makes. ``turn``: the
+        text of the writer's reservation, the value of :meth:`turn`. A second call with the same text returns
+        another key, so that shares left by a failed version are never mistaken for shares of the next
+        version."""
         self._begun += 1
         return f"{self.identity}@{turn}.{self._begun}"
 
@@ -339,14 +361,17 @@ class ChangeMode(Enum):
 
 
 class NextVersion:
-    """A version in the making, as a context manager that holds the writer's turn. ``processor`` makes the
-    members' shares of the version, from rows partitioned by ``keys``; :meth:`publish` makes the version the
-    table's current one. Leaving the context without :meth:`publish` discards the version."""
+    """A context manager that makes the next version of a spread table; no other session writes within it.
+
+    ``processor`` is the sink with which each member makes its share of the version; its input must be
+    partitioned by the columns ``keys``. :meth:`publish` makes the version the table's current version. If the
+    block ends without a publication, the version is discarded."""
 
     def __init__(
         self, table: SpreadTable, how: ChangeMode, indexes: tuple[IndexDefinition, ...] | None = None
     ) -> None:
-        """``indexes``: the indexes of the new version, None = the indexes of the present version."""
+        """``how``: the relation of the new version's rows to the present rows. ``indexes``: the indexes of
+        the new version, None = the indexes of the present version."""
         self._indexes = indexes
         self.table = table
         self._how = how
@@ -383,15 +408,16 @@ class NextVersion:
         return self
 
     def publish(self, reports: Iterable[pa.RecordBatch]) -> int:
-        """Publish the new version after all shares have been made; ``reports`` are the members' reports.
-        Returns the number of rows written."""
+        """Publish the new version. ``reports``: the output of the job that made the shares, with one report
+        of each member; they are read to the end first. Returns the number of rows written."""
         shares, written = read_reports(reports)
         self.publish_shares(shares)
         return written
 
     def change_rows(self, rows: Sequence[RowValues], query: QueryRun | None) -> None:
-        """Have every member make its share of the new version, and publish the version; see
-        :meth:`KeyedTable.change_rows`. ``query``: the wait for members ends with the query."""
+        """Ask every member to make its share of the new version with ``rows`` deleted or replaced, and
+        publish the version; see :meth:`KeyedTable.change_rows` for the form of ``rows``. ``query``: the end
+        of this query also ends the wait for the members."""
         table, base, members = self.table, self.base, self.members
         assert base.key is not None
         assert table.partitioning is not None
@@ -406,7 +432,7 @@ class NextVersion:
         self.publish_shares(decode_reports(reports, table.schema))
 
     def publish_shares(self, shares: Sequence[ShareStatistics]) -> None:
-        """Publish the new version with the statistics of each share."""
+        """Publish the new version; ``shares`` are the statistics of each member's share."""
         table = self.table
         known = merged(shares, len(table.schema), table.partitioning)
         version = TableVersion(
@@ -448,7 +474,8 @@ class NextVersion:
 
 
 def place_anew(table: SpreadTable) -> None:
-    """Publish a version of the same rows with shares that follow the current dealing of the partitions."""
+    """Move the table's rows to the members that now own the rows' partitions, by publishing a version of the
+    same rows. Does nothing if the rows are on the right members."""
     with table.turn():
         columns = tuple(range(len(table.schema)))
         planned = table.snapshot().scan(ScanRequest(columns))
@@ -461,9 +488,9 @@ def place_anew(table: SpreadTable) -> None:
 
 
 def stored(dag: DAG, source: Vertex, table: SpreadTable, version: NextVersion, *, here: bool = False) -> DAG:
-    """Extend the DAG by the vertices that store the output of ``source`` as shares of ``version`` and return
-    the members' reports; returns the DAG. ``here``: the rows are on the right members already, otherwise they
-    are sent to the members of their keys."""
+    """Add the vertices to ``dag`` that store the output of ``source`` as shares of ``version`` and return the
+    members' reports as the job's result (see :meth:`NextVersion.publish`); returns ``dag``. ``here``: each
+    row is already on the member that owns its partition; otherwise the rows are sent to these members."""
     store = dag.vertex(f"store {table.name}", version.processor, 1)
     edge = Edge.between(source, store)
     if not here:

@@ -1,5 +1,5 @@
-"""The first code of a task on an executor without our packages: the code travels by value, so that it uses
-only the standard library and Spark's own modules."""
+"""The first code that runs in a task on an executor without sqlfront's packages. Spark pickles this code by
+value, so it may use only the standard library and Spark's own modules."""
 
 import importlib
 import json
@@ -12,9 +12,10 @@ from typing import cast
 
 
 def bound(packages: bytes, place: str, given: bytes) -> Callable[[Iterable[object]], Iterator[object]]:
-    """Return a function for Spark's tasks that calls the function at ``place`` (``module:name``) with the
-    values pickled as ``given``, then with the task's own argument, and returns its result. ``packages``: the
-    ZIP file of our packages, for executors that lack them."""
+    """Return a function for Spark's tasks, which on the executor calls the function named by ``place``
+    (``module:name``) and returns its result. The called function's arguments are the values of the pickled
+    tuple ``given``, then the argument that Spark gives the task. ``packages``: the ZIP file of sqlfront's
+    packages, for executors that lack them."""
 
     def task(items: Iterable[object]) -> Iterator[object]:
         return cast("Iterator[object]", load(packages, place)(*pickle.loads(given), items))
@@ -24,10 +25,10 @@ def bound(packages: bytes, place: str, given: bytes) -> Callable[[Iterable[objec
 
 def barrier_task(packages: bytes, place: str, given: bytes) -> Callable[[Iterable[object]], Iterator[object]]:
     """Return a function for the tasks of a barrier stage, which begin together or not at all. In each task it
-    calls the function at ``place`` with the values pickled as ``given``, the task's number, and the results
-    of :func:`greeting` of all tasks; the text that the called function returns is the task's only row. If a
-    task's greeting has a failure, nothing is called, and the failure is the row of all tasks. ``packages``:
-    see :func:`bound`."""
+    calls the function named by ``place`` (``module:name``) with the values of the pickled tuple ``given``,
+    the task's number, and the :func:`greeting` of every task. The text that the called function returns is
+    the task's only row, in the column ``outcome``. If any task can't import that function, no task calls it,
+    and the first failure is the row of all tasks. ``packages``: see :func:`bound`."""
 
     def task(items: Iterable[object]) -> Iterator[object]:
         import pyarrow as pa  # noqa: PLC0415 - on the executor
@@ -48,8 +49,9 @@ def barrier_task(packages: bytes, place: str, given: bytes) -> Callable[[Iterabl
 
 
 def greeting(packages: bytes, place: str) -> dict[str, str]:
-    """Return a task's message to the other tasks: ``executor`` (the same text for tasks on one executor),
-    ``host``, and ``failure``, the error of importing the function at ``place``, empty without error."""
+    """Return what a task tells the other tasks of its barrier stage: ``executor`` (equal for tasks on the
+    same executor), ``host``, and ``failure``: the error of importing the function named by ``place``, empty
+    if the import succeeded."""
     host, failure = os.uname().nodename, ""
     try:
         load(packages, place)
@@ -60,9 +62,9 @@ def greeting(packages: bytes, place: str) -> dict[str, str]:
 
 
 def load(packages: bytes, place: str) -> Callable[..., object]:
-    """Return the function at ``place`` (``module:name``). If this process has neither the package nor an
-    earlier copy, the ZIP file ``packages`` is stored and put on the import path. Raises ImportError if the
-    module, or a package that it needs, is missing."""
+    """Import and return the function named by ``place`` (``module:name``). If this process has neither
+    imported nor unpacked the package yet, the ZIP file ``packages`` is stored and put on the import path.
+    Raises ImportError if the module, or a package that the module needs, is missing."""
     module, _, name = place.partition(":")
     root = module.partition(".")[0]
     if root not in sys.modules and not any("sqlfront-packages-" in entry for entry in sys.path):

@@ -1,5 +1,5 @@
-"""The check whether a session has the executors and slots for members, before the members are started: Spark
-would try for minutes."""
+"""The check that a Spark session has enough executors and slots for members, made before the members are
+started; without the check, Spark would try to start them for minutes."""
 
 import math
 import re
@@ -28,9 +28,11 @@ TOO_FEW: Final = "53000"
 
 @dataclass(frozen=True, slots=True)
 class Capacity:
-    """The present number of a session's executors, and of slots for the session's own tasks; each member
-    takes ``each`` slots. ``members``: the number of tasks with the members' profile that can run at a time,
-    None = the number of slots."""
+    """The executors and task slots that a Spark session has at present, as far as members can use them.
+
+    ``slots``: the number of tasks with the session's default resources that run at a time. ``each``: the
+    slots that one member takes. ``members``: the number of tasks with the members' resource profile that can
+    run at a time, None = no profile, only ``slots`` counts."""
 
     executors: int
     slots: int
@@ -38,8 +40,8 @@ class Capacity:
     members: int | None = None
 
     def refusal(self, size: int) -> str | None:
-        """Return the reason why the session can't hold so many members, None if it can: each member needs an
-        executor and ``each`` slots, and one slot stays free for Spark's own work.
+        """Return the reason why the session can't run ``size`` members, None if it can. Each member needs an
+        executor and ``each`` slots; one more slot stays free for Spark's own work.
 
         >>> Capacity(3, 6).refusal(3)
         >>> Capacity(3, 3).refusal(3)
@@ -60,9 +62,11 @@ def await_capacity(
     spark: "SparkSession", size: int | None, profile: "ResourceProfile | None"
 ) -> tuple[int, int]:
     """Wait up to :data:`PATIENCE` seconds until the session has the capacity for ``size`` members (None: one
-    on each executor) with the resources ``profile``; returns the number of members, and the slots of an
-    executor. Raises NotSupportedError if executors are allocated dynamically, OperationalError for too few
-    executors or slots, or a stopped session."""
+    on each executor), each with the resources ``profile`` (None: the session's default resources). Returns
+    the number of members, and the number of slots of one executor.
+
+    Raises NotSupportedError if executors are allocated dynamically or, over Spark Connect, can't be counted;
+    OperationalError if there are too few executors or slots after that time, or the session is stopped."""
     if is_stopped(spark):
         raise gone()
     with while_it_lasts(spark):
@@ -91,9 +95,9 @@ def _await_capacity(
 
 
 def capacity(spark: "SparkSession", profile: "ResourceProfile | None" = None) -> Capacity:
-    """Return the session's present capacity for members of the profile (None = the session's default
-    resources). Over Spark Connect the capacity is taken from settings; raises NotSupportedError if the
-    settings don't state it."""
+    """Return the session's present capacity for members with the resources ``profile`` (None = the session's
+    default resources). Over Spark Connect the capacity is read from the session's settings; raises
+    NotSupportedError if they don't state it, or with a profile."""
     if is_remote(spark):
         return _stated(spark, profile)
     context = spark.sparkContext._jsc.sc()
@@ -140,5 +144,5 @@ def _master(spark: "SparkSession") -> str:
 
 
 def setting(spark: "SparkSession", name: str) -> str:
-    """Return a setting of the session, empty if unset."""
+    """Return the session's value of the Spark setting ``name``, the empty text if the setting is unset."""
     return spark.conf.get(name, "") or ""

@@ -1,4 +1,5 @@
-"""A cluster whose members are tasks on a Spark session's executors, with its keeper beside the driver."""
+"""A cluster whose members are tasks on a Spark session's executors; the cluster's keeper runs in the driver's
+process."""
 
 import itertools
 import logging
@@ -54,18 +55,19 @@ class ExecutorCluster(KeptCluster):
     """A cluster of ``size`` members (None: as many as the session has executors), one on each executor, ready
     when the constructor returns.
 
-    The members are the tasks of one barrier job, which lasts as long as the cluster. The keeper lives in this
-    process, at ``host`` (None: the driver's address). Each task brings the secret and the certificates:
-    members prove the knowledge of the secret to the keeper and to each other, and encrypt their connections
-    by the certificates, given as ``tls`` or made here for this cluster; ``insecure``: members don't encrypt.
-    When a member is lost, Spark ends the whole job: running jobs of the members fail, and new members without
-    data are started.
+    The members are the tasks of one barrier job, which lasts as long as the cluster. The keeper runs in this
+    process and listens at ``host`` (None: the driver's address). When a member is lost, Spark ends the whole
+    job: running jobs of the members fail, and new members without data are started.
 
-    ``workers``: cooperative threads of each member, None = one per slot of the executor. ``memory_limit``:
-    bytes of each member, None = six tenths of a host's memory for all members on the host. ``preload``:
-    modules that register processors, from packages that executors have or get. ``profile``: the resources
-    that Spark is to reserve for each member; the profile must leave a slot. ``files``: the files that members
-    may open, ``user_code``: members run functions that clients send.
+    ``workers``: threads of each member that run tasklets, None = one per slot of the executor.
+    ``memory_limit``: bytes of each member, None = six tenths of the host's memory, divided among the members
+    on the host. ``silence_limit``: seconds without a message after which a member counts as lost.
+    ``preload``: modules to import in each member, which register processors; their packages must be installed
+    on the executors or be among those that sqlfront brings. ``profile``: the resources that Spark reserves
+    for each member; one slot must remain. ``files``: the files that members may open. ``user_code``: True if
+    members run functions that clients send. ``secret``: what members and clients must know to connect, and
+    ``tls``: the certificates by which connections are encrypted; None = made for this cluster. Each task
+    receives both. ``insecure``: connections aren't encrypted.
 
     Raises NotSupportedError if the session allocates executors dynamically; OperationalError for too few
     executors or slots, or if members can't be started.
@@ -121,10 +123,10 @@ class ExecutorCluster(KeptCluster):
     # ---- the members' job
 
     def _start(self) -> None:
-        """Start a job, and wait until its members have joined. While an executor is new or busy, Spark may
-        put two members on another executor; then the start is repeated. Raises OperationalError with SQLSTATE
-        08001 if the members have not joined within :data:`START_TIMEOUT` seconds, or for any other
-        failure."""
+        """Start a barrier job, and wait until its members have joined the cluster. While an executor is new
+        or busy, Spark may put two members on one executor; then the job is started again. Raises
+        OperationalError with SQLSTATE 08001 if the members have not joined within :data:`START_TIMEOUT`
+        seconds, or if the job fails."""
         deadline = time.monotonic() + START_TIMEOUT
         while True:
             failure = self._try(deadline)
@@ -137,8 +139,9 @@ class ExecutorCluster(KeptCluster):
             self._pause()
 
     def _try(self, deadline: float) -> str | None:
-        """Start a job; returns None once all its members have joined. Otherwise ends the job, and returns the
-        reason why members have not joined by ``deadline`` (monotonic, s)."""
+        """Start one barrier job, and return None once all its members have joined the cluster. If the job
+        ends, or ``deadline`` (s, of ``time.monotonic``) passes before, end the job and return the reason why
+        members have not joined."""
         self._names = tuple(f"executor-{next(self._numbers)}" for _ in range(self.size))
         orders = ExecutorOrders(self._options, self._names, self.security, self._preload)
         self._job = job = BarrierJob(self._spark, self.size, orders, self._profile, self._notify)
@@ -167,14 +170,16 @@ class ExecutorCluster(KeptCluster):
         return all(name in self.members for name in self._names)
 
     def _end_job(self, reason: str) -> None:
-        """Remove the job's members from the cluster for ``reason``, and cancel the job if it still runs."""
+        """Remove the members of the present job from the cluster, giving ``reason``, and cancel the job if it
+        still runs."""
         for name in self._names:
             self.keeper.remove(name, reason)
         if self._job is not None:
             self._job.end(0)
 
     def _supervise(self) -> None:
-        """Replace the members after each loss of a member, until closed."""
+        """Wait for the loss of a member and start new members, again and again until the cluster is
+        closed."""
         while True:
             with self._changed:
                 self._changed.wait_for(lambda: self._closing or self._ended or not self._complete)
@@ -189,8 +194,9 @@ class ExecutorCluster(KeptCluster):
                 return
 
     def _replace(self) -> bool:
-        """Start new members in place of lost ones, and return True. Return False if the cluster was closed
-        meanwhile, or if new members can't be started in time; in that case the cluster is ended."""
+        """Start a new barrier job in place of the ended one, and return True once its members have joined.
+        Return False if the cluster was closed meanwhile, or if new members can't be started in time; in the
+        latter case the cluster is ended."""
         deadline = time.monotonic() + REPLACE_TIMEOUT
         while not self._closing:
             try:
@@ -210,7 +216,7 @@ class ExecutorCluster(KeptCluster):
     # ---- the end
 
     def close(self) -> None:
-        """End the members and their job; closing twice is no error."""
+        """End the members, their barrier job and the keeper; a second call is no error."""
         self._closing = True
         self._notify()
         self.keeper.end("its launcher was stopped")
@@ -222,7 +228,8 @@ class ExecutorCluster(KeptCluster):
 
 
 def _driver_hosts(spark: "SparkSession") -> tuple[str, str]:
-    """Return the host on which the keeper listens, and the host by which executors find it."""
+    """Return two host names or addresses: the one on which the keeper listens, and the one by which executors
+    connect to the keeper."""
     host = setting(spark, "spark.driver.host")
     if is_remote(spark):  # the driver is another process, perhaps on another machine
         return (own_address(Address(host, _ANY_PORT)),) * 2

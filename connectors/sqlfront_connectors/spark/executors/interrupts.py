@@ -1,5 +1,4 @@
-"""Ctrl-C beside members: PySpark answers Ctrl-C by cancelling all jobs, and would cancel the members' job,
-too."""
+"""A handler of Ctrl-C that spares the members' job: PySpark's own handler cancels all jobs."""
 
 import signal
 import threading
@@ -16,9 +15,9 @@ _spared: Final[set[str]] = set()
 
 
 def spare(context: "SparkContext", group: str) -> None:
-    """Let Ctrl-C cancel all jobs except the jobs of ``group``, and of other groups spared before. Like
-    PySpark's own handler, this handler is installed by the main thread only, and only in place of PySpark's:
-    a foreign handler stays."""
+    """Let Ctrl-C cancel all jobs except the jobs of ``group``, and of groups of earlier calls. The handler is
+    installed only in the main thread, and only in place of PySpark's handler: a handler that the user's
+    program has installed stays."""
     _spared.add(group)
     in_place = getattr(signal.getsignal(signal.SIGINT), "__module__", None)
     if threading.current_thread() is threading.main_thread() and in_place == "pyspark.core.context":

@@ -1,5 +1,5 @@
-"""The barrier job whose tasks are members: the job begins when all tasks can begin, and ends with the first
-task."""
+"""The barrier job whose tasks are the members: it begins when all its tasks can run at once, and ends as soon
+as one task ends."""
 
 import re
 import secrets
@@ -24,9 +24,12 @@ _SERVE: Final = "sqlfront_connectors.spark.executors.member:serve"
 
 
 class BarrierJob:
-    """A barrier job of ``size`` tasks, each of which calls
-    :func:`~sqlfront_connectors.spark.executors.member.serve` with ``orders``. The constructor starts the job;
-    ``on_end`` is called on the job's own thread when the job has ended, for whatever reason."""
+    """A running Spark job of ``size`` tasks, each of which is a member of a cluster. The constructor starts
+    the job.
+
+    Each task calls :func:`~sqlfront_connectors.spark.executors.member.serve` with ``orders``, which are
+    pickled. ``profile``: the resources of a task, None = the session's default resources. ``on_end`` is
+    called on a thread of this object when the job has ended, for whatever reason."""
 
     def __init__(
         self,
@@ -66,8 +69,8 @@ class BarrierJob:
         self._on_end()
 
     def end(self, timeout: float) -> None:
-        """Wait ``timeout`` seconds for the end of the job; if it still runs, cancel it and wait as long
-        again."""
+        """Wait up to ``timeout`` seconds for the end of the job; if the job still runs then, cancel it and
+        wait up to ``timeout`` seconds more."""
         self._thread.join(timeout)
         if self._thread.is_alive() and not is_stopped(self._spark):
             with suppress(OperationalError), ours():  # a session that is gone runs nothing
@@ -79,11 +82,13 @@ class BarrierJob:
 
 
 def reason_of(error: Exception) -> str:
-    """Return the message of Spark's error in one line, without the stacks of its JVM and of Python: the loss
-    of an executor, otherwise the last error of Python, otherwise the first line.
+    """Return the cause of a Spark error in one line, without the stack traces of the JVM and of Python.
 
     >>> reason_of(Exception("Aborted\\nModuleNotFoundError: No module named 'pyarrow'\\n\\tat org.apache"))
     "ModuleNotFoundError: No module named 'pyarrow'"
+
+    The cause is the loss of an executor if the error's text reports one, else the last error of Python in the
+    text, else the text's first line.
     """
     text = str(error)
     lost = _LOST.search(text)

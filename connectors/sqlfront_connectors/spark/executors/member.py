@@ -1,4 +1,4 @@
-"""A member in an executor: a task that lasts as long as the member."""
+"""A member of a cluster that runs as a Spark task on an executor, for as long as the task."""
 
 import logging
 import os
@@ -24,11 +24,13 @@ logger = logging.getLogger(__name__)
 
 
 class ExecutorOrders(msgspec.Struct, frozen=True):
-    """The configuration of the members of one barrier job. ``options``: the options of each member, without
-    name and address; a ``memory_limit`` of None stands for six tenths of the host's memory for all members on
-    the host, and at most the same share of the memory that Spark grants each member. ``names``: task n is the
-    member ``names[n]``. ``security``: the credentials of the cluster. ``preload``: modules to import, which
-    register processors."""
+    """The configuration of the members of one barrier job, sent to each task.
+
+    ``options``: the options of every member, to which each task adds the member's name and address; a
+    ``memory_limit`` of None means six tenths of the host's memory, divided among the members on the host, and
+    at most six tenths of the memory that Spark grants each member. ``names``: task n is the member
+    ``names[n]``. ``security``: the credentials of the cluster. ``preload``: modules to import, which register
+    processors."""
 
     options: MemberOptions
     names: tuple[str, ...]
@@ -37,9 +39,10 @@ class ExecutorOrders(msgspec.Struct, frozen=True):
 
 
 def serve(orders: ExecutorOrders, number: int, greetings: Iterable[Mapping[str, str]]) -> str:
-    """Run a member in this task to its end; returns the reason of the end, empty if the member was closed or
-    has left. ``number``: the task's number. ``greetings``: the greetings of all tasks; if two tasks run on
-    one executor, no task becomes a member, and the reason begins with :data:`CROWDED`."""
+    """Run a member in this task until the member ends, and return the reason of the end, empty if the member
+    was closed or has left the cluster. ``number``: the task's number. ``greetings``: the
+    :func:`~sqlfront_connectors.spark.executors.bootstrap.greeting` of each task; if two tasks run on one
+    executor, no task becomes a member, and the returned reason begins with :data:`CROWDED`."""
     places = list(greetings)
     executors = [place["executor"] for place in places]
     if len(set(executors)) < len(executors):
@@ -65,8 +68,9 @@ def serve(orders: ExecutorOrders, number: int, greetings: Iterable[Mapping[str, 
 
 
 def _memory_limit(on_host: int) -> int:
-    """Return the bytes for one of ``on_host`` members on this host, within the memory that Spark grants
-    Python (``spark.executor.pyspark.memory``) if the setting is set."""
+    """Return the memory limit, in bytes, of one of ``on_host`` members on this host: its part of the host's
+    default limit, and at most a part of what Spark grants Python (``spark.executor.pyspark.memory``) if that
+    is set."""
     granted, _ = resource.getrlimit(resource.RLIMIT_AS)
     mine = default_memory_limit() // on_host
     return mine if granted == resource.RLIM_INFINITY else min(mine, int(granted * MEMORY_SHARE))

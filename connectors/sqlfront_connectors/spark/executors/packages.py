@@ -1,8 +1,8 @@
-"""Transport of our code to executors that lack it: an archive that travels with the task.
+"""Transport of sqlfront's code to executors that lack it: a ZIP file that travels with the task.
 
-The code there needs ``pyarrow``, ``numpy``, ``msgspec`` and ``cloudpickle`` installed, nothing else. The
-archive has the compiled modules beside the sources, since executors keep no compiled modules; another version
-of Python than the driver's takes the sources.
+On the executors the code needs ``pyarrow``, ``numpy``, ``msgspec`` and ``cloudpickle`` installed, nothing
+else. The ZIP file has the compiled modules beside the sources, since executors don't save the modules that
+they compile; an executor with another version of Python than the driver's compiles the sources.
 """
 
 import importlib
@@ -34,7 +34,7 @@ _UNCHECKED: Final = (1).to_bytes(4, "little")
 
 @cache
 def archive() -> bytes:
-    """Return the packages as a ZIP file from which Python can import.
+    """Return sqlfront's packages as the bytes of a ZIP file from which Python can import.
 
     >>> names = zipfile.ZipFile(io.BytesIO(archive())).namelist()
     >>> "sqlfront_engine/dag.py" in names and "sqlfront_engine/dag.pyc" in names
@@ -52,9 +52,9 @@ def archive() -> bytes:
 
 
 def _modules(name: str, folders: Iterable[str] | None) -> Iterator[tuple[SourceFileLoader, str]]:
-    """Yield the source loader of the module ``name`` with the module's path in the archive (without ending),
-    then its submodules, without importing any of them. ``folders``: the folders to look in, None = Python's
-    import path."""
+    """Yield the module ``name`` and then all its submodules, without importing any of them: each module's
+    source loader, and its path in the ZIP file without the ending. ``folders``: the folders to look in, None
+    = Python's import path."""
     spec = importlib.machinery.PathFinder.find_spec(name, None if folders is None else list(folders))
     assert spec is not None
     assert isinstance(spec.loader, SourceFileLoader)
@@ -66,16 +66,18 @@ def _modules(name: str, folders: Iterable[str] | None) -> Iterator[tuple[SourceF
 
 
 def on_executors(place: str, *given: object) -> Callable[[Iterable[object]], Iterator[object]]:
-    """Return a function for ``mapInArrow``, ``mapPartitions`` and similar methods: it calls the function at
-    ``place`` (``module:name``, in one of :data:`PACKAGES`) on the executor with the values ``given`` and the
-    task's own argument. The values are pickled; the function need not be."""
+    """Return a function for ``mapInArrow``, ``mapPartitions`` and similar methods of PySpark. On the executor
+    it calls the function named by ``place`` (``module:name``, in one of :data:`PACKAGES`) with the values
+    ``given``, then the argument that Spark gives the task. The values must be picklable; the named function
+    need not be."""
     _travels_by_value()
     return bootstrap.bound(archive(), place, pickle.dumps(given))
 
 
 def on_barrier(place: str, *given: object) -> Callable[[Iterable[object]], Iterator[object]]:
-    """Return a function for ``mapInArrow(barrier=True)`` that calls the function at ``place`` with the values
-    ``given``, which are pickled; see :func:`~sqlfront_connectors.spark.executors.bootstrap.barrier_task`."""
+    """Return a function for ``mapInArrow(barrier=True)`` of PySpark. In each task it calls the function named
+    by ``place`` (``module:name``) with the values ``given``, which are pickled, and with further arguments,
+    see :func:`~sqlfront_connectors.spark.executors.bootstrap.barrier_task`."""
     _travels_by_value()
     return bootstrap.barrier_task(archive(), place, pickle.dumps(given))
 

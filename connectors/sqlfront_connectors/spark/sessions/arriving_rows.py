@@ -1,4 +1,4 @@
-"""The rows of a query of a classic session, as its tasks end."""
+"""The rows of a query of a classic session, read while the query's tasks end."""
 
 import struct
 from collections.abc import Iterable, Iterator
@@ -20,8 +20,8 @@ else:
 
 
 def arriving(frame: "DataFrame") -> Iterator[pa.RecordBatch]:
-    """Run the frame's query, and yield its batches on arrival, in the order of the partitions, in Spark's own
-    types of Arrow."""
+    """Run the frame's query, and yield each batch as soon as it can come in the order of Spark's partitions.
+    The columns have the Arrow types that Spark itself gives them."""
     numbered = frame.select("*", spark_functions.spark_partition_id())
     if numbered._jdf.queryExecution().optimizedPlan().nodeName() == "LocalRelation":
         # The optimizer has computed the rows as one partition; ``toArrow`` fails where a struct is null whose
@@ -31,9 +31,10 @@ def arriving(frame: "DataFrame") -> Iterator[pa.RecordBatch]:
 
 
 def _numbered_batches(frame: "DataFrame") -> Iterator[tuple[int, pa.RecordBatch]]:
-    """Yield the batches as Spark sends them, each with the number of its partition, which is in the last
-    column; the batches of a partition come together, once the partition is computed. The caller has to take
-    batches at once, since Spark plans all jobs in the sending thread."""
+    """Run the query of ``frame``, and yield pairs of a partition's number and a batch, in the order in which
+    Spark's tasks end. The last column of ``frame`` is the partition's number; the yielded batches lack it.
+    The batches of one partition come one after the other. The caller must take batches without delay, since
+    Spark's sending thread also plans all jobs."""
     port, secret, server = frame._jdf.collectAsArrowToPython()
     numbers: list[int] = []
     try:
@@ -53,9 +54,10 @@ def _numbered_batches(frame: "DataFrame") -> Iterator[tuple[int, pa.RecordBatch]
 
 
 def in_order(arriving: Iterable[tuple[int, pa.RecordBatch]]) -> Iterator[pa.RecordBatch]:
-    """Yield the batches in the order of their partitions' numbers, each batch as soon as all batches of the
-    preceding partitions have come. ``arriving``: pairs of a partition's number and a batch; the batches of a
-    partition arrive one after the other. A partition may have no batches, which only the end shows."""
+    """Yield the batches in the order of their partitions' numbers, each as soon as all batches of the
+    preceding partitions have come. ``arriving``: pairs of a partition's number and a batch; the batches of
+    one partition arrive one after the other. If a partition has no batches, those of later partitions may
+    wait until the end."""
     turn, coming = 0, -1
     waiting: dict[int, list[pa.RecordBatch]] = {}
     for number, batch in arriving:

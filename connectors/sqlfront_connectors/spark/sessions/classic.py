@@ -1,4 +1,4 @@
-"""Operations on a classic session beyond PySpark's public methods, by way of the JVM."""
+"""Operations on a classic session, one with its own JVM, that PySpark's public methods don't offer."""
 
 import re
 import threading
@@ -35,14 +35,15 @@ _PRESENT: Final = re.compile(
 
 
 class ClassicSession:
-    """A session with a JVM that is a child of this process."""
+    """The operations on a Spark session whose JVM is a child of this process."""
 
     def __init__(self, spark: "SparkSession") -> None:
         self.spark = spark
         self._temporary = temporary_views(spark, str(spark._jsparkSession.sessionUUID()))
 
     def check(self) -> None:
-        """Raise OperationalError if the session is stopped: many of its methods would go on working."""
+        """Raise OperationalError if the session is stopped; without this check, many of its methods would
+        still work."""
         _ = self._context
 
     @property
@@ -54,38 +55,38 @@ class ClassicSession:
 
     @property
     def shares_files(self) -> bool:
-        """True if executors see this machine's files."""
+        """True if the executors can read and write the files of this machine."""
         return str(self._context.master).startswith("local")
 
     def sql(
         self, text: str, arguments: dict[str, object] | list[object], views: "Mapping[str, DataFrame]"
     ) -> "DataFrame":
-        """Return the result of ``spark.sql``, with each frame as a temporary view of the given name for this
-        statement only. Raises Spark's error if the session has a view of the name."""
+        """Return the DataFrame of ``spark.sql(text, arguments)``; each frame in ``views`` is a temporary view
+        of its name for this statement only. Raises Spark's error if the session has a view of such a name."""
         if not views:
             return self.spark.sql(text, arguments)
         with self._temporary.named(views):
             return self.spark.sql(text, arguments)
 
     def thread(self, work: Callable[[], None], name: str) -> threading.Thread:
-        """Return a new thread, not started yet, that calls ``work`` and inherits the session's state of the
-        calling thread: pool, job group and tags."""
+        """Return a new thread that calls ``work``, not started yet. The thread inherits the calling thread's
+        scheduler pool, job group and tags in the session."""
         self.check()
         return spark_threads.InheritableThread(work, name=name, daemon=True)
 
     def tag(self, tag: str) -> None:
-        """Tag the jobs that the calling thread starts from now on."""
+        """Mark the jobs that the calling thread starts from now on with ``tag``."""
         self._context.addJobTag(tag)
 
     def cancel(self, tag: str) -> None:
-        """Stop the running jobs with the tag."""
+        """Stop the jobs marked with ``tag`` that run now."""
         self._context.cancelJobsWithTag(tag)
 
     def forget(self, tag: str) -> None:
         """Do nothing: a classic session keeps nothing for a tag."""
 
     def progress(self, tag: str) -> Progress:
-        """Return the progress of the jobs with the tag."""
+        """Return the numbers of stages and tasks, in total and done, of the jobs marked with ``tag``."""
         scheduler = self._context._jsc.sc()
         jobs = [scheduler.statusStore().job(job) for job in scheduler.statusTracker().getJobIdsForTag(tag)]
         total = Progress()
@@ -99,11 +100,12 @@ class ClassicSession:
         return total
 
     def size(self, frame: "DataFrame") -> int | None:
-        """Return the estimate of Spark's optimizer of the size of the frame's rows in bytes."""
+        """Return the size of the DataFrame's rows in bytes, as Spark's optimizer estimates it."""
         return int(frame._jdf.queryExecution().optimizedPlan().stats().sizeInBytes())
 
     def is_repeatable(self, frame: "DataFrame") -> bool:
-        """Whether the frame's rows depend neither on chance nor on the time or the user that asks."""
+        """Return whether the frame gives the same rows whenever it runs over the same data: the rows depend
+        on neither chance, time, nor the current user."""
         plan = frame._jdf.queryExecution().analyzed()
         return bool(plan.deterministic()) and _PRESENT.search(str(plan.toString())) is None
 
@@ -127,12 +129,13 @@ class ClassicSession:
         return {key: str(self.spark.conf.get(key, default)) for key, default in defaults.items()}
 
     def batches(self, frame: "DataFrame") -> Iterator[pa.RecordBatch]:
-        """Run the frame's query, and yield its batches on arrival, in the order of the partitions."""
+        """Run the frame's query, and yield each batch as soon as it can come in the order of Spark's
+        partitions."""
         return arriving(frame)
 
     def is_query(self, text: str) -> bool:
-        """Return True for the text of a single query, which can be analysed without running, False for
-        another statement. Raises Spark's error if the text is not a statement."""
+        """Return True if ``text`` is one query, which Spark can analyse without running it; False for any
+        other statement. Raises Spark's error if the text is not a statement."""
         parser = self._state.sqlParser()
         try:
             parser.parseQuery(text)
@@ -143,7 +146,7 @@ class ClassicSession:
 
     @property
     def has_variables(self) -> bool:
-        """True if the session has variables."""
+        """True if the session has variables of SQL (those of ``DECLARE VARIABLE``)."""
         return not self._state.catalogManager().tempVariableManager().isEmpty()
 
     def views(self) -> tuple[str, ...]:
@@ -153,7 +156,7 @@ class ClassicSession:
         return tuple(name for name in names if not self._temporary.has(name))
 
     def close(self) -> None:
-        """Do nothing: the object holds no resources."""
+        """Do nothing: the object has nothing to release."""
 
     @property
     def _state(self) -> "JavaObject":
@@ -161,5 +164,5 @@ class ClassicSession:
 
 
 def _each(found: "JavaObject") -> "Iterator[JavaObject]":
-    """Return the items of a Scala sequence."""
+    """Yield the items of ``found``, a Scala sequence in the JVM."""
     return (found.apply(place) for place in range(found.length()))

@@ -1,4 +1,5 @@
-"""Operations on a session of Spark Connect that go beyond PySpark's public methods, without a JVM."""
+"""Operations that PySpark's public methods don't offer, on a session over Spark Connect, which needs no local
+JVM."""
 
 import re
 import threading
@@ -36,7 +37,7 @@ _UNITS: Final = {unit: 1024**power for power, unit in enumerate(("", "K", "M", "
 
 
 class _Stage(Protocol):
-    """A stage in the client's progress report."""
+    """One stage of a running query in the progress reports of PySpark's Spark Connect client."""
 
     num_tasks: int
     num_completed_tasks: int
@@ -44,7 +45,7 @@ class _Stage(Protocol):
 
 
 class RemoteSession:
-    """A session that a server of Spark Connect runs for this process."""
+    """The operations on a session that a Spark Connect server runs for this process."""
 
     #: True: the server doesn't report whether the session has variables.
     has_variables = True
@@ -61,20 +62,19 @@ class RemoteSession:
         spark.registerProgressHandler(self._note)  # type: ignore[arg-type]
 
     def check(self) -> None:
-        """Do nothing. A classic session is checked for its end here; every call on a stopped remote session
-        raises an error."""
+        """Do nothing: every call on a stopped session over Spark Connect raises an error anyway."""
 
     @property
     def shares_files(self) -> bool:
-        """True if executors see this machine's files."""
+        """True if the executors can read and write the files of this machine."""
         here = self.spark.client.host in ("localhost", "127.0.0.1", "::1")
         return here and str(self.spark.conf.get("spark.master")).startswith("local")
 
     def sql(
         self, text: str, arguments: dict[str, object] | list[object], views: "Mapping[str, DataFrame]"
     ) -> "DataFrame":
-        """Return the result of ``spark.sql``, with each frame as a temporary view of the given name for this
-        statement only. Raises Spark's error if the session has a view of the name."""
+        """Return the DataFrame of ``spark.sql(text, arguments)``; each frame in ``views`` is a temporary view
+        of its name for this statement only. Raises Spark's error if the session has a view of such a name."""
         if not views:
             return self.spark.sql(text, arguments)
         with self._temporary.named(views):
@@ -84,8 +84,9 @@ class RemoteSession:
             return self._analysed(frame) if may_query else frame
 
     def _analysed(self, frame: "DataFrame") -> "DataFrame":
-        """Return the frame as a view, whose analysis the server keeps: a plain frame is analysed anew for
-        every request of its rows. The view is dropped some time after the frame is gone."""
+        """Return the frame as a DataFrame that reads a temporary view made of it. The server stores the
+        analysis of a view, but analyses a plain frame again for every request. The view is dropped some time
+        after the returned DataFrame is garbage-collected."""
         name = f"{KEPT}{uuid4().hex}"
         self._kept.add(name)
         self._temporary.make(name, frame)
@@ -94,8 +95,8 @@ class RemoteSession:
         return kept
 
     def _drop_forgotten(self) -> None:
-        """Drop the views whose frames, returned by :meth:`_analysed`, are gone. Only for one thread at a
-        time."""
+        """Drop the views made by :meth:`_analysed` whose DataFrames have been garbage-collected. Two threads
+        must not call this method at the same time."""
         while self._forgotten:
             self._drop_kept(self._forgotten.pop())
 
@@ -104,8 +105,8 @@ class RemoteSession:
         self._kept.discard(name)
 
     def thread(self, work: Callable[[], None], name: str) -> threading.Thread:
-        """Return a new thread, not started yet, that calls ``work`` and has the session's tags of the calling
-        thread."""
+        """Return a new thread that calls ``work``, not started yet. The thread has the calling thread's tags
+        in the session."""
         tags = self.spark.getTags()
 
         def tagged() -> None:
@@ -116,25 +117,27 @@ class RemoteSession:
         return threading.Thread(target=tagged, name=name, daemon=True)
 
     def tag(self, tag: str) -> None:
-        """Tag the operations that the calling thread starts from now on."""
+        """Mark the operations that the calling thread starts from now on with ``tag``."""
         self._here.tag = tag
         self.spark.addTag(tag)
 
     def cancel(self, tag: str) -> None:
-        """Stop the running operations with the tag."""
+        """Stop the operations marked with ``tag`` that run now."""
         self.spark.interruptTag(tag)
 
     def forget(self, tag: str) -> None:
-        """Discard the progress kept for the tag, whose operations have ended."""
+        """Discard the stored progress of the operations marked with ``tag``, which have ended."""
         self._progress.pop(tag, None)
 
     def progress(self, tag: str) -> Progress:
-        """Return the progress of the jobs with that tag, as the server has last reported."""
+        """Return the numbers of stages and tasks, in total and done, of the jobs marked with ``tag``, as the
+        server has last reported them."""
         return self._progress.get(tag, Progress())
 
     def _note(self, stages: "Iterable[_Stage] | None", **_: object) -> None:
-        """Record the progress that the server reports, under the tag of this thread, which waits for the
-        jobs."""
+        """Record the progress that the server reports for the jobs for which this thread waits, under the
+        thread's tag. PySpark calls this method in the waiting thread. ``stages`` None: the report has no
+        progress."""
         tag = getattr(self._here, "tag", None)
         if tag is not None and stages is not None:
             known = tuple(stages)
@@ -146,19 +149,19 @@ class RemoteSession:
             )
 
     def size(self, frame: "DataFrame") -> int | None:
-        """Return the estimate of Spark's optimizer of the size of the frame's rows in bytes, None without an
-        estimate."""
+        """Return the size of the DataFrame's rows in bytes, as Spark's optimizer estimates it; None without
+        an estimate."""
         plan = str(frame._explain_string(mode="cost"))  # type: ignore[operator]
         found = _SIZE.search(plan)
         return None if found is None else int(float(found[1]) * _UNITS[found[2]])
 
     def is_repeatable(self, frame: "DataFrame") -> bool:
-        """False: Spark Connect doesn't say whether rows depend on chance or the time."""
+        """Return False: Spark Connect doesn't say whether rows depend on chance or on the time."""
         return False
 
     def sources(self, frame: "DataFrame") -> "Iterator[str | None]":
-        """Yield the sources of the frame's rows: the paths of files, and None if changes of a further source
-        can't be detected."""
+        """Yield the sources of the frame's rows: the path of each file, then None if the frame also has a
+        source whose changes can't be detected."""
         yield from sorted(frame.inputFiles())
         if _UNTOLD.search(str(frame._explain_string(mode="extended"))):  # type: ignore[operator]
             yield None
@@ -170,14 +173,16 @@ class RemoteSession:
         return {key: value or "" for key, value in zip(defaults, found, strict=True)}
 
     def batches(self, frame: "DataFrame") -> Iterator[pa.RecordBatch]:
-        """Run the frame's query, and yield its batches on arrival, in the order of the partitions."""
+        """Run the frame's query, and yield each batch as soon as it can come in the order of Spark's
+        partitions."""
         plan, client = cast("RemoteFrame", frame)._plan, self.spark.client
         for part in client.to_table_as_iterator(plan.to_proto(client), plan.observations):
             if isinstance(part, pa.Table):
                 yield from part.to_batches()
 
     def is_query(self, text: str) -> bool:
-        """Return whether a text is a single query, judged by its words; False if the words don't tell."""
+        """Return True if the text is certainly one query; False if its words show another statement or leave
+        it open."""
         return is_query(text)
 
     def views(self) -> tuple[str, ...]:
@@ -192,8 +197,8 @@ class RemoteSession:
         )
 
     def close(self) -> None:
-        """Unregister from the session, and drop the kept views. Waits a moment at most: another thread drops
-        the views, since this thread may run a finalizer."""
+        """Unregister from the session, and drop the views that sqlfront has made. Waits only a moment:
+        another thread drops the views, since this method may be called by a finalizer."""
         with suppress(ValueError):
             self.spark.removeProgressHandler(self._note)  # type: ignore[arg-type]
         if self._kept:

@@ -1,4 +1,4 @@
-"""Temporary views for frames during the analysis of a statement."""
+"""Temporary views that make DataFrames readable by name while a statement is analysed."""
 
 import threading
 from collections.abc import Iterator, Mapping
@@ -14,9 +14,10 @@ if TYPE_CHECKING:
 
 
 class TemporaryViews:
-    """Temporary views of a session, each for one statement only. All users of the session share one object
-    (:func:`temporary_views`), so that no user takes a temporary view of another user for a view of the
-    session."""
+    """The temporary views that sqlfront makes in one Spark session.
+
+    All users of the session share one object (:func:`temporary_views`), so that each can tell sqlfront's
+    views from the views of the session's user."""
 
     def __init__(self, spark: "SparkSession") -> None:
         self._spark = spark
@@ -25,14 +26,14 @@ class TemporaryViews:
         self._names: set[str] = set()
 
     def has(self, name: str) -> bool:
-        """Return whether ``name`` is, in any case of letters, the name of a temporary view made here, as
+        """Return whether ``name`` (in upper or lower case) is now a temporary view made by :meth:`named`, as
         opposed to a view of the session's user."""
         return name.lower() in self._names
 
     @contextmanager
     def named(self, views: "Mapping[str, DataFrame]") -> Iterator[None]:
-        """Return a context manager within which each frame is a temporary view of the name given in
-        ``views``; one thread at a time may enter. Raises Spark's error if the session has a view of the
+        """Return a context manager within which each frame in ``views`` is a temporary view of its name;
+        other threads wait before they enter. Raises Spark's error if the session has a view of such a
         name."""
         with self._lock, ExitStack() as undo:
             for name, frame in views.items():
@@ -48,21 +49,22 @@ class TemporaryViews:
             yield
 
     def make(self, name: str, frame: "DataFrame") -> None:
-        """Make the frame a temporary view of the Spark session; the session's
-        :class:`~sqlfront_connectors.spark.sessions.watch.Watcher` is not called."""
+        """Make the frame a temporary view of the Spark session. No
+        :class:`~sqlfront_connectors.spark.sessions.watch.Watcher` is notified. Raises Spark's error if the
+        session has a view of the name."""
         with unwatched():
             frame.createTempView(quoted(name))
 
     def drop(self, name: str) -> None:
-        """Drop the temporary view ``name`` of the Spark session; the session's
-        :class:`~sqlfront_connectors.spark.sessions.watch.Watcher` is not called."""
+        """Drop the temporary view ``name`` of the Spark session; does nothing if there is none. No
+        :class:`~sqlfront_connectors.spark.sessions.watch.Watcher` is notified."""
         with unwatched():
             self._spark.catalog.dropTempView(name)
 
 
 def temporary_views(spark: "SparkSession", session_id: str) -> TemporaryViews:
-    """Return the object for the temporary views of the session with the id; all callers get the same object
-    as long as one of them holds it."""
+    """Return the :class:`TemporaryViews` of the session with the id ``session_id``. All callers get the same
+    object, as long as one of them has a reference to it."""
     with _lock:
         found = _of_sessions.get(session_id)
         if found is None:

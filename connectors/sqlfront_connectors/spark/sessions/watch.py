@@ -1,9 +1,9 @@
-"""Notification of changes of Spark's tables, views and settings through this process.
+"""Notification of changes that this process makes to Spark's tables, views and settings.
 
-While there is a watcher, the methods of PySpark that make changes notify the watcher after they have run:
-methods of the catalog, of settings, writers and frames, and ``sql`` for a text that isn't just a query. The
-methods belong to classes, so a change through any session of the process is noticed; a change from elsewhere
-is noticed neither here nor by Spark's own cache.
+While there is a :class:`Watcher`, the methods of PySpark that make changes are replaced by methods that also
+call its callback: methods of the catalog, of settings, writers and frames, and ``sql`` for a text that isn't
+just a query. The methods belong to classes, so a change through any session of the process is noticed. A
+change by another process is noticed neither here nor by Spark's own cache.
 """
 
 import itertools
@@ -57,7 +57,8 @@ _WRITES: Final = re.compile(r"\b(?:INSERT|MERGE|UPDATE|DELETE)\b", re.IGNORECASE
 
 
 def may_change(text: str) -> bool:
-    """Return whether a statement may change tables, views or settings; True for an unknown statement.
+    """Return whether a statement may change tables, views or settings, judged by its words; True if they
+    don't tell.
 
     >>> may_change("/* daily */ (SELECT 1)"), may_change("WITH t AS (SELECT 1) INSERT INTO u SELECT * FROM t")
     (False, True)
@@ -66,7 +67,7 @@ def may_change(text: str) -> bool:
 
 
 def is_query(text: str) -> bool:
-    """Return whether a statement is a query, judged by its words; False for an unknown statement.
+    """Return whether a statement is a query, judged by its words; False if they don't tell.
 
     >>> is_query("FROM t |> WHERE a > 1"), is_query("SHOW TABLES")
     (True, False)
@@ -76,19 +77,22 @@ def is_query(text: str) -> bool:
 
 
 def first_word(text: str) -> str:
-    """Return the first word of a statement in upper case, after comments, blanks and parentheses."""
+    """Return the first word of a statement in upper case, skipping comments, blanks and parentheses; the
+    empty text if the statement has no word."""
     start = _BEFORE.match(text)
     found = _WORD.match(text, start.end() if start else 0)
     return found.group().upper() if found else ""
 
 
 class Watcher:
-    """A registration of a callback for changes of tables or views, until the watcher is closed or
-    forgotten."""
+    """The registration of a callback for changes of Spark's tables, views and settings through this process.
+
+    It ends with :meth:`close`, or when this object is garbage-collected."""
 
     def __init__(self, callback: Callable[[], None], *, connect: bool = False) -> None:
-        """``callback`` is called in the thread that made the change, after the change, and must not raise.
-        ``connect``: whether the session is a Spark Connect session."""
+        """``callback``: called in the thread that made the change, after the change; it must not raise.
+        ``connect``: True to notice changes through sessions over Spark Connect, False through classic
+        sessions."""
         self.callback = callback
         with _lock:
             _watchers.add(self)
@@ -96,7 +100,8 @@ class Watcher:
                 _hook(getattr(import_module(module), name), methods.split())
 
     def close(self) -> None:
-        """Stop calling the callback; with the last watcher PySpark's methods are restored."""
+        """End the calls of the callback. When the last watcher is closed, PySpark's own methods are
+        restored."""
         with _lock:
             _watchers.discard(self)
             if not _watchers:
@@ -105,8 +110,7 @@ class Watcher:
 
 @contextmanager
 def unwatched() -> Iterator[None]:
-    """Return a context manager that suppresses the notification of changes that this thread makes in the
-    block."""
+    """Return a context manager within which changes made by this thread don't notify watchers."""
     before = getattr(_here, "unwatched", False)
     _here.unwatched = True
     try:
@@ -152,7 +156,8 @@ def _telling(method: Callable[..., object], takes_text: bool) -> Callable[..., o
 
 
 def last_change() -> int:
-    """Return the number of the last change that watchers were told of."""
+    """Return the number of the last change of which watchers were notified, which grows from change to
+    change."""
     return _last[0]
 
 
@@ -162,8 +167,8 @@ _last: Final = [0]
 
 
 def tell(text: str | None = None) -> None:
-    """Note a change, and call all watchers' callbacks. ``text``: the statement that was run, None = not a
-    statement; for a statement that only reads, and in a block of :func:`unwatched`, nothing is done."""
+    """Notify all watchers of a change. ``text``: the statement that has run, None = the change was no
+    statement. Does nothing if the statement only reads, and within :func:`unwatched`."""
     if not getattr(_here, "unwatched", False) and (text is None or may_change(text)):
         _last[0] = next(_numbers)
         with _lock:

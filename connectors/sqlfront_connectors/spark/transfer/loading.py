@@ -1,11 +1,13 @@
-"""Transfer of rows from Spark into tables that are spread over members, and back, past the driver.
+"""Transfer of rows from Spark into tables that are spread over members, and back, without passing the driver.
 
-Into a table each of Spark's tasks sends its rows directly to the members of their keys
-(:mod:`sqlfront_connectors.memory.exchange.pushing`): the task hashes the keys, so that Spark need not
-shuffle. The driver receives a few rows from each task, and publishes a version of the table from the attempts
-that are in Spark's answer. The rows of a task that fails half-way, runs twice or is left running are dropped.
+Into a table: each of Spark's tasks hashes the keys of its rows and sends each row directly to the member that
+owns the row's partition (:mod:`sqlfront_connectors.memory.exchange.pushing`), so Spark need not shuffle. The
+driver receives a few rows from each task, which name the attempt, and publishes a version of the table with
+the rows of the attempts that are in Spark's answer. Rows sent by other attempts, which failed or ran twice,
+are dropped.
 
-Out of a table each task reads a piece of a version's rows from their member. The driver tells it the member.
+Out of a table: the driver tells each task a piece of a version's rows and the member that has the piece; the
+task reads the piece from that member.
 """
 
 import math
@@ -47,14 +49,14 @@ _BATCHES: Final = {
 
 
 def load(frame: "DataFrame", table: SpreadTable, door: ServiceAccess, *, overwrite: bool = True) -> int:
-    """Publish a new version of the table with the rows of a DataFrame: alone with ``overwrite``, otherwise
-    behind the present rows. Returns the number of the frame's rows. Runs one Spark job, in this thread and
-    with its tags. ``door``: the access by which Spark's tasks reach the members.
+    """Publish a new version of the table with the rows of a DataFrame after all present rows, or with
+    ``overwrite`` in place of the present rows. Returns the number of the frame's rows. Runs one Spark job, in
+    this thread and with its tags. ``door``: the access by which Spark's tasks reach the members.
 
-    The frame's columns are the table's, in its order. Raises ProgrammingError if their types differ;
-    NotSupportedError if other processes can't reach the table's members; OperationalError if a member has no
-    memory for the rows, is lost (08001, 08006), or members come or go meanwhile (40001). Spark's errors pass.
-    After an error the table is as before.
+    The frame must have the columns of the table, in the same order. Raises ProgrammingError if the types
+    differ; NotSupportedError if other processes can't reach the table's members; OperationalError if a member
+    has no memory for the rows, if a member is lost (SQLSTATE 08001, 08006), or if members come or go
+    meanwhile (40001). Spark's errors are raised unchanged. After an error the table is as before.
     """
     schema = logical_schema(frame.schema)
     if schema.types != table.schema.types:
@@ -74,12 +76,13 @@ def load(frame: "DataFrame", table: SpreadTable, door: ServiceAccess, *, overwri
 
 @contextmanager
 def _batches_by_rows(frame: "DataFrame", schema: pa.Schema) -> Iterator[None]:
-    """Return a context manager in which Spark cuts tasks' batches by a number of rows, for jobs of this
-    thread.
+    """Return a context manager in which Spark limits the batches of tasks by a number of rows, not of bytes,
+    for jobs of this thread.
 
-    With its limit of bytes Spark sums the sizes of all columns' buffers again after each row: half of the
-    work of converting lineitem's rows into Arrow. The limit stays for values that may be large (binary and
-    nested ones), where the session has settings of its own, and over Connect, where a job has no settings.
+    With a limit of bytes Spark adds up the sizes of all columns' buffers after each row, which is half of the
+    work of converting the rows of TPC-H's lineitem into Arrow. The limit of bytes stays if values may be
+    large (binary and nested columns), if the session has settings of its own for batches, and over Spark
+    Connect, where a job has no settings.
     """
     spark = frame.sparkSession
     may_be_large = any(pa.types.is_nested(kind) or kind == BINARY for kind in schema.types)
@@ -107,11 +110,13 @@ def spread_frame(
     door: ServiceAccess,
     columns: tuple[int, ...] | None = None,
 ) -> HeldFrame:
-    """Return a version of a spread table as a DataFrame, whose tasks read the version from its members until
-    the frame is closed, even if the table changes meanwhile.
+    """Return the rows of ``snapshot``, a version of a spread table, as a DataFrame. Its tasks read the rows
+    from the members; until the returned frame is closed, the members keep the version, even if the table
+    changes.
 
-    ``door``: the access by which the tasks reach the members. ``columns``: ordinals of the frame's columns,
-    None = all. Errors: see :class:`~sqlfront_connectors.memory.exchange.loads.HeldVersion`.
+    ``door``: the access by which the tasks reach the members. ``columns``: the ordinals of the frame's
+    columns, None = all. Raises the errors of
+    :class:`~sqlfront_connectors.memory.exchange.loads.HeldVersion`.
     """
     schema = snapshot.schema
     ordinals = tuple(range(len(schema))) if columns is None else columns
@@ -130,12 +135,13 @@ def spread_frame(
 def _frame(
     spark: "SparkSession", held: HeldVersion, schema: pa.Schema, size: int, door: ServiceAccess
 ) -> "DataFrame":
-    """Return a DataFrame of ``schema`` whose tasks read the pieces of ``held``, one piece per task.
+    """Return a DataFrame of the logical ``schema`` whose tasks read the pieces of ``held``, one piece per
+    task. ``size``: an estimate of the rows' size in bytes.
 
-    The DataFrame starts from a range of whole numbers with one partition per piece. A filter keeps the first
-    number of each partition, and the task reads the piece for that number. The other numbers exist only to
-    give the range about ``size`` bytes (at most ``_MOST_TAKEN``), because Spark's optimizer takes the size of
-    the range for the size of the table: otherwise the optimizer would broadcast a large table to all
+    The DataFrame starts from a range of integers with one partition per piece. A filter keeps the first
+    number of each partition, and the task reads the piece for that number. The other numbers only give the
+    range about ``size`` bytes (at most ``_MOST_TAKEN``), because Spark's optimizer takes the size of the
+    range for the size of the table: otherwise the optimizer would broadcast a large table to all
     executors.
     """
     count = max(1, len(held.pieces))

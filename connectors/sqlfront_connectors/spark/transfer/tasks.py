@@ -1,8 +1,8 @@
-"""The functions of Spark's tasks that exchange rows with members, for ``mapInArrow``.
+"""The functions that Spark's tasks run with ``mapInArrow`` to exchange rows with members.
 
 They need neither a session nor a Spark context, and don't use Spark's numbers of partitions, tasks and
 attempts: a task's input rows name the pieces of a table to read, and a task's output rows name the attempt
-and the rows it has brought; Spark keeps the output of one attempt for each task.
+and the number of rows that it has sent; Spark keeps the output of one attempt for each task.
 """
 
 from collections.abc import Iterable, Iterator
@@ -29,8 +29,9 @@ _BROUGHT: Final = pa.schema(
 
 
 class TaskSource(msgspec.Struct, frozen=True):
-    """The input of :func:`read`. ``origin``: the version of the table. ``schema``: the logical schema of the
-    columns to read. ``pieces``: the number n times ``stride`` in a task's input asks for piece n."""
+    """The configuration of :func:`read`. ``origin``: the version of the table. ``schema``: the logical schema
+    of the columns to read. ``pieces``: the pieces of the version's rows; the number ``n * stride`` in a
+    task's input requests piece ``n``."""
 
     origin: Origin
     schema: pa.Schema
@@ -41,7 +42,7 @@ class TaskSource(msgspec.Struct, frozen=True):
 def push(
     target: bytes, network: NetworkSettings, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """Send the batches, which are Spark's, to the members of a load, and yield one batch with the rows of
+    """Send the batches, which come from Spark, to the members of a load, and yield one batch with the columns
     :data:`BROUGHT_DDL`: a row for each member that has received rows, or a single row with the error.
     ``target``: an encoded :class:`LoadTarget`. ``network``: the settings of connections to members."""
     where = codec.decode(target, LoadTarget)
@@ -64,9 +65,10 @@ def push(
 def read(
     source: bytes, network: NetworkSettings, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of the pieces that the numbers in the batches' first column ask for, in the types that
-    Spark reads (:func:`~sqlfront_connectors.spark.types.to_send`). ``source``: an encoded
-    :class:`TaskSource`. ``network``: the settings of connections to members."""
+    """Yield the rows of the requested pieces, in the types that Spark reads
+    (:func:`~sqlfront_connectors.spark.types.to_send`). ``source``: an encoded :class:`TaskSource`.
+    ``batches``: the numbers of the requested pieces, in the first column. ``network``: the settings of
+    connections to members."""
     what = codec.decode(source, TaskSource)
     form = pa.schema([(f"c{i}", sent_type(kind)) for i, kind in enumerate(what.schema.types)])
 

@@ -1,9 +1,10 @@
-"""The authority made from a cluster's secret: certificates for members and clients, without any file.
+"""The certificate authority of a cluster, made from the cluster's secret: it issues certificates for members
+and clients, without any file.
 
-The authority's key is derived from the secret. So only a party with knowledge of the secret can make a
-trusted certificate, and can tell the cluster's certificates from a stranger's. The authority lives as long as
-the secret: a cluster with a new secret for each start also has a new authority for each start. The derivation
-is slow on purpose (scrypt, some 50 ms): strangers see certificates and might guess at a poor secret.
+The authority's key is derived from the secret. So only a process that knows the secret can make a trusted
+certificate, and can recognise the cluster's certificates. The authority exists as long as the secret: a
+cluster with a new secret for each start also has a new authority for each start. The derivation is slow on
+purpose (scrypt, some 50 ms): anyone can see certificates, and might use them to guess at a weak secret.
 """
 
 import hashlib
@@ -38,9 +39,9 @@ _LIFE: Final = timedelta(days=3650)
 
 
 def issue(secret: bytes) -> TlsSettings:
-    """Make a new key, and a certificate for the key by the authority of the secret. Each call makes another
-    key, under the same authority.
-    Raises OperationalError if the package ``cryptography`` is not installed.
+    """Return a new key, with a certificate for it that the authority of ``secret`` has signed. Each call
+    makes another key; certificates of the same secret trust each other. Raises OperationalError if the
+    package ``cryptography`` is not installed.
     """
     try:
         authority = _key_of(secret)
@@ -64,9 +65,9 @@ def issue(secret: bytes) -> TlsSettings:
 
 @lru_cache(maxsize=4)
 def _key_of(secret: bytes) -> "ec.EllipticCurvePrivateKey":
-    """Derive the authority's private key from the secret: a number from 1 to the group's order - 1, from a
-    hash so large that all numbers are practically equally likely. Raises ImportError without the package
-    ``cryptography``."""
+    """Return the authority's private key, derived from the secret. It is a number from 1 to the group's order
+    - 1, computed from so long a hash that all numbers are practically equally likely. Raises ImportError
+    without the package ``cryptography``."""
     derived = hashlib.scrypt(secret, salt=_SALT, dklen=48, **_COST)
     return ec.derive_private_key(int.from_bytes(derived, "big") % (_ORDER - 1) + 1, ec.SECP256R1())
 

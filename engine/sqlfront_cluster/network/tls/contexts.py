@@ -1,9 +1,9 @@
-"""TLS between members: certificates as texts, and contexts made from certificates.
+"""TLS between members: certificates as texts, and TLS contexts made from them.
 
-Both sides show a certificate, and both demand a signature by their trusted authority on the other's
-certificate. Host names are not checked: the handshake proves the other side's identity, and its proofs
-include the hashes of both certificates. So a certificate of the same authority, or even the authority's own
-key, is of no use to a stranger.
+Both members of a connection show a certificate, and both require that their trusted authority has signed the
+other's. Host names are not checked: the handshake proves the other member's identity, and its proofs include
+the hashes of both certificates. So a certificate of the same authority, or even the authority's own key,
+doesn't help an attacker who doesn't know the cluster's secret.
 """
 
 import hashlib
@@ -24,11 +24,12 @@ _END: Final = "-----END CERTIFICATE-----"
 
 
 class TlsSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """The PEM texts of a member: its ``certificate`` (followed by any intermediate certificates), the
-    unencrypted ``key`` to it, and the certificates of the ``authority`` that signs for the whole cluster.
+    """A member's certificates as PEM texts: its ``certificate`` (followed by any intermediate certificates),
+    the unencrypted private ``key`` of the certificate, and the certificates of the ``authority`` that signs
+    for all of the cluster.
 
-    A certificate serves both sides of a connection: if it limits its uses, it has to name both
-    (``serverAuth`` and ``clientAuth``).
+    A member uses its certificate both as a server and as a client: if the certificate limits its uses, it has
+    to name both (``serverAuth`` and ``clientAuth``).
     """
 
     certificate: str
@@ -75,8 +76,8 @@ class TlsSettings(msgspec.Struct, frozen=True, kw_only=True):
         return context
 
     def certificate_hash(self) -> bytes:
-        """Return the hash of this member's certificate, as the other side computes the hash by
-        :func:`certificate_hash`."""
+        """Return the SHA-256 hash of this member's certificate, which equals the result of
+        :func:`certificate_hash` at the peer."""
         begin = self.certificate.index(_BEGIN)
         end = self.certificate.index(_END, begin) + len(_END)
         return certificate_hash(ssl.PEM_cert_to_DER_cert(self.certificate[begin:end]))
@@ -108,8 +109,7 @@ _DIFFERENT: Final = "the two have different secrets, or certificates of differen
 
 
 def failure_of(error: ssl.SSLError) -> str:
-    """Return the reason for a failure of TLS with another side, in words for the log and for error
-    messages."""
+    """Return the reason of a failure of TLS with a peer, in words for the log and for error messages."""
     if isinstance(error, ssl.SSLCertVerificationError):
         why = "" if error.verify_code in _OF_NO_USE_NOW else f": {_DIFFERENT}"
         return f"this side does not trust the certificate of the other side ({error.verify_message}){why}"
@@ -123,19 +123,20 @@ def failure_of(error: ssl.SSLError) -> str:
 
 
 def speaks_no_tls(error: ssl.SSLError) -> bool:
-    """Return whether the error means that the received data is no TLS."""
+    """Return whether the error means that the peer has sent something else than TLS."""
     return error.reason in _NO_TLS
 
 
 def _no_password() -> NoReturn:
-    """Raise OperationalError; without this function OpenSSL would ask for the password on the terminal."""
+    """Raise OperationalError. OpenSSL calls this function for the password of an encrypted key; without this
+    function, OpenSSL would ask for the password on the terminal."""
     raise OperationalError("the key of the TLS certificate is encrypted; give one without a password")
 
 
 @contextmanager
 def _as_file(text: str) -> Iterator[str]:
-    """A context manager: the block gets the path of a file with ``text``, as the ssl module requires; the
-    file is in memory if the system can, and is gone after the block."""
+    """Return a context manager whose value is the path of a file with ``text``, since the ssl module reads
+    files. The file is in memory if the system allows; at the end of the block it is gone."""
     if hasattr(os, "memfd_create"):
         descriptor = os.memfd_create("sqlfront-tls")
         try:

@@ -108,9 +108,12 @@ def _months_between(arguments: tuple[Datum, ...], invocation: Invocation) -> Dat
 def _fractional_months(
     end: Integers, start: Integers, zone: str
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]:
-    """Return the months from ``start`` to ``end`` (instants): whole months if both are the same day of the
-    month, or both its last day; else months of 31 days. Also mask the rows for which Spark fails: their
-    seconds of the day count from before the first microsecond."""
+    """Return the months from ``start`` to ``end`` (instants, in microseconds), and a mask of the rows for
+    which Spark raises an error.
+
+    The months are a whole number if both local dates have the same day of the month or both are the last day
+    of their month; otherwise the remaining days count as 31sts of a month. Spark fails for the masked rows
+    because the local midnight, from which it counts seconds, lies before the first timestamp."""
     parts, unbounded = [], np.zeros(len(end), np.bool_)
     for instants in (end, start):
         wall = wall_clock(instants, zone)
@@ -131,8 +134,8 @@ def _fractional_months(
 def _aligned(
     arguments: tuple[Datum, ...], length: int
 ) -> tuple[list[pa.Array], npt.NDArray[np.bool_] | None]:
-    """Return all arguments as columns of ``length`` rows, and the mask of rows without a null argument (None:
-    all rows)."""
+    """Return all arguments as columns of ``length`` rows, and the mask of the rows in which no argument is
+    null (None: no row has a null)."""
     columns = [pa.repeat(datum, length) if isinstance(datum, pa.Scalar) else datum for datum in arguments]
     valid = None
     for mask in map(valid_mask, columns):
@@ -158,7 +161,8 @@ _CLOCK_UNITS: Final = frozenset({"HOUR", "MINUTE", "SECOND", "MILLISECOND", "MIC
 
 
 def _unit(datum: Datum) -> str:
-    """Return the unit in upper case; the argument is the same for all rows."""
+    """Return in upper case the unit that ``datum``, a constant scalar or a column of one repeated value,
+    names."""
     return str(datum[0].as_py() if isinstance(datum, pa.Array) else datum.as_py()).upper()
 
 
@@ -220,8 +224,8 @@ def _whole_months(start: Integers, end: Integers) -> Integers:
 
 
 def _between_zones(local: Integers, source: str, target: str) -> Integers:
-    """Return the local times of the target zone for local times of the source zone, in microseconds. Raises
-    INVALID_TIMEZONE."""
+    """Convert local times of the zone ``source`` to local times of the zone ``target``, both in microseconds
+    since 1970. Raises INVALID_TIMEZONE for an unknown zone."""
     for zone in (source, target):
         try:
             instants = instants_of(local, zone) if zone is source else wall_clock(local, zone)
@@ -232,8 +236,10 @@ def _between_zones(local: Integers, source: str, target: str) -> Integers:
 
 
 def _zone_change(*, to_utc: bool) -> Kernel:
-    """Make the kernel of to_utc_timestamp, which reads the timestamp's UTC clock as the zone's clock, or
-    without ``to_utc`` of from_utc_timestamp, the reverse."""
+    """Make the kernel of to_utc_timestamp or, if ``to_utc`` is False, of from_utc_timestamp.
+
+    to_utc_timestamp takes the UTC reading of a timestamp for a local time of the zone and returns the instant
+    of that local time; from_utc_timestamp does the reverse."""
 
     @columnar
     def kernel(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
@@ -257,8 +263,9 @@ def _zone_change(*, to_utc: bool) -> Kernel:
 
 @columnar
 def _convert_timezone(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
-    """Compute ``convert_timezone([source,] target, local time)``: the local time in the target zone; the
-    source zone is the session's if missing. Raises INVALID_TIMEZONE."""
+    """Compute ``convert_timezone([source,] target, time)``: the local time in the zone ``target`` when the
+    zone ``source`` (default: the session's zone) shows the local time ``time``. Raises INVALID_TIMEZONE for
+    an unknown zone."""
     settings = invocation.settings
     source = arguments[0] if len(arguments) == 3 else scalar(settings.time_zone, STRING)
     target, times = arguments[-2:]

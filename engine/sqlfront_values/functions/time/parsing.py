@@ -2,8 +2,8 @@
 
 Numbers have the digits that the pattern demands: ``MM`` two, ``M`` one or more, ``yyyy`` four or, with a
 sign, more. If numbers follow each other without a separator, the first number leaves the other numbers their
-digits. Letters are read in any case. Defaults of missing fields are the year 1970, the first of January and
-midnight.
+digits. Words, such as names of months, are read in upper and lower case. Defaults of missing fields are the
+year 1970, the first of January and midnight.
 """
 
 import re
@@ -25,12 +25,13 @@ _BASE_YEAR: Final = 2000
 
 
 class ParseError(ValueError):
-    """An error for a text that does not fit the pattern; the message ends like Spark's."""
+    """An error for a text that does not fit the pattern; its message is the end of Spark's message for the
+    text, such as ``could not be parsed at index 3``."""
 
 
 class ParsedFields(msgspec.Struct):
-    """The fields read so far: numbers by pattern letter, and the zone as an offset in seconds or an
-    identifier; None while no zone was read."""
+    """The fields of a text that are read so far: ``numbers`` by pattern letter, and ``zone`` as an offset in
+    seconds or as an identifier (None: no zone was read)."""
 
     numbers: dict[str, int] = msgspec.field(default_factory=dict)
     zone: int | str | None = None
@@ -55,12 +56,13 @@ Reader = Callable[[str, int, ParsedFields], int]
 
 @lru_cache(maxsize=256)
 def parser(pattern: str) -> Callable[[str], ParsedTime]:
-    """Return the function that parses a text by the pattern.
+    """Return the function that parses a text by the pattern, and raises ParseError for a text that does not
+    fit.
 
     >>> parser("d.M.yyyy h:mm a")("29.2.2000 12:30 PM").local
     951827400000000
 
-    Errors: those of :func:`parse_pattern`; ParseError for a text that does not fit.
+    Raises the errors of :func:`parse_pattern` for an invalid pattern.
     """
     parts = parse_pattern(pattern, for_parsing=True)
     read = _sequence(parts)
@@ -91,8 +93,8 @@ def _sequence(parts: tuple[Part, ...]) -> Reader:
 
 
 def _following_digits(parts: tuple[Part, ...], index: int) -> int:
-    """Return the number of digits that the fixed-width numbers directly behind a number need; 0 for parts
-    that are not numbers, or leave no digits to followers."""
+    """Return how many digits the number at ``index`` must leave to the fixed-width numbers that directly
+    follow it. The result is 0 if the part is not a number or leaves no digits to other numbers."""
     part = parts[index]
     if not isinstance(part, Field) or _digits(part) is None:
         return 0
@@ -112,8 +114,8 @@ def _following_digits(parts: tuple[Part, ...], index: int) -> int:
 
 
 def _digits(part: Field) -> tuple[int, int] | None:
-    """Return the least and the greatest number of digits that a field reads; None for a field that is no
-    number."""
+    """Return the least and the greatest number of digits that a field reads; None for a field that isn't read
+    as a number."""
     letter, count = part.letter, part.count
     if letter == "y":
         return (2, 2) if count == 2 else (count, _MAX_DIGITS)
@@ -210,8 +212,8 @@ def _fraction(count: int) -> Reader:
 
 
 def _word(letter: str, words: tuple[str, ...], first: int) -> Reader:
-    """Return a reader of one of the words, in any case; the reader stores the word's index plus ``first`` as
-    the number of ``letter``."""
+    """Return a reader of one of ``words``, in upper or lower case; the reader stores the word's index plus
+    ``first`` as the number of the pattern letter ``letter``."""
     pattern = re.compile("|".join(sorted(words, key=len, reverse=True)), re.IGNORECASE)
     numbers = {word.lower(): index + first for index, word in enumerate(words)}
 
@@ -271,8 +273,9 @@ def _offset_of_z(count: int) -> Reader:
 
 
 def _zone(count: int) -> Reader:
-    """Return a reader of zone identifiers. Abbreviations of zones depend on the locale: the reader raises
-    NotSupportedError for all but UTC's and GMT's."""
+    """Return a reader of zone identifiers; the number of letters, ``count``, makes no difference. The reader
+    raises NotSupportedError for zone abbreviations except those of UTC and GMT, because others depend on the
+    locale."""
 
     def read(text: str, place: int, fields: ParsedFields) -> int:
         match = _ZONE.match(text, place)
@@ -359,7 +362,8 @@ def _day(numbers: dict[str, int]) -> int:
 
 
 def invalid_day(year: int, month: int, day: int) -> str:
-    """Return the message of ``java.time`` for a day that the month lacks."""
+    """Return Java's message for a ``day`` that is past the end of the month, such as ``Invalid date 'APRIL
+    31'``."""
     if day == 29:
         return f"Invalid date 'February 29' as '{year}' is not a leap year"
     return f"Invalid date '{MONTHS[month - 1].upper()} {day}'"

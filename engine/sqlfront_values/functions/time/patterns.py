@@ -69,12 +69,14 @@ _TOKEN: Final = re.compile(r"'((?:[^']|'')*)'|([a-zA-Z])\2*|\[|\]|[^'a-zA-Z\[\]]
 
 @lru_cache(maxsize=256)
 def parse_pattern(pattern: str, *, for_parsing: bool) -> tuple[Part, ...]:
-    """Parse a datetime pattern into its parts; ``for_parsing`` refuses letters that are only for formatting.
+    """Parse a datetime pattern into its parts. With ``for_parsing``, letters that are only for formatting are
+    refused.
 
     >>> parse_pattern("yyyy-MM", for_parsing=True)
     (Field(letter='y', count=4), '-', Field(letter='M', count=2))
 
-    Errors: INVALID_DATETIME_PATTERN, INCONSISTENT_BEHAVIOR_CROSS_VERSION.
+    Raises INVALID_DATETIME_PATTERN or, for week-based letters and for a pattern that only Spark 2 accepts,
+    INCONSISTENT_BEHAVIOR_CROSS_VERSION.
     """
     stack: list[list[Part]] = [[]]
     for match in _TOKEN.finditer(pattern):

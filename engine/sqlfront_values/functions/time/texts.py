@@ -42,7 +42,7 @@ _LAST_YEAR: Final = 253_402_300_800 * MICROS_PER_SECOND  # 10000-01-01
 
 
 def format_instants(instants: pa.Array, pattern: str, zone: str) -> pa.Array:
-    """Return timestamps as texts by a datetime pattern, as the zone's clock shows them. Raises the errors of
+    """Format each timestamp by the datetime ``pattern``, as the local time of ``zone``. Raises the errors of
     :func:`~sqlfront_values.functions.time.formatting.formatter`."""
     local = wall_clock(_micros(instants), zone)
     directive = _strftime(pattern)
@@ -63,8 +63,8 @@ def _micros(instants: pa.Array) -> Integers:
 
 
 def _strftime(pattern: str) -> str | None:
-    """Return the pattern as strftime's format; None if the pattern has letters other than the pieces of
-    :data:`_DIRECTIVES`, or quotes or brackets."""
+    """Return the pattern as a format for ``strftime``. The result is None if the pattern has quotes,
+    brackets, or letters other than one each of ``yyyy``, ``MM``, ``dd``, ``HH``, ``mm`` and ``ss``."""
     format_text = pattern.replace("%", "%%")
     for piece, directive in _DIRECTIVES.items():
         before, found, after = format_text.partition(piece)
@@ -117,8 +117,8 @@ def _from_unixtime(arguments: tuple[Datum, ...], invocation: Invocation) -> Datu
 
 
 def _names(names: tuple[str, ...], index: Callable[[Days], Integers]) -> Kernel:
-    """Make a kernel that returns the first three letters of one of the names; ``index`` computes from a date
-    the index of the name."""
+    """Make a kernel over dates that returns the first three letters of the date's entry in ``names`` (of
+    weekdays or months); ``index`` computes the positions in ``names`` from dates."""
     short = from_values([name[:3] for name in names], STRING)
 
     @columnar
@@ -142,9 +142,10 @@ _ZONE_LETTERS: Final = frozenset("VvzOXxZ")
 
 def parse_instants(column: pa.Array, pattern: str, target: pa.DataType, zone: str, *, safe: bool) -> pa.Array:
     """Parse a string column by a datetime pattern to timestamps, or to local times if ``target`` is
-    timestamp_ntz. A text without a zone of its own is a time of ``zone``.
+    timestamp_ntz. A text that names no zone is a local time of ``zone``.
 
-    Raises CANNOT_PARSE_TIMESTAMP, or gives null with ``safe``.
+    For a text that does not fit the pattern, raises CANNOT_PARSE_TIMESTAMP or, with ``safe``, returns
+    null.
     """
     is_local = target == TIMESTAMP_NTZ
     quick = _parse_plain(column, pattern)
@@ -197,7 +198,9 @@ def _parse(
 
 
 def _unparsed(text: str, why: str, target: pa.DataType) -> DatabaseError:
-    """Make the error CANNOT_PARSE_TIMESTAMP for a text; ``why`` continues the text's name."""
+    """Make the error CANNOT_PARSE_TIMESTAMP for a text; ``why`` is the rest of the sentence ``Text '...'`` in
+    the message. ``target`` is the type to parse to; it decides which ``try_`` function the message
+    suggests."""
     function = "try_to_date" if target == DATE else "try_to_timestamp"
     return spark_error(
         "CANNOT_PARSE_TIMESTAMP",
@@ -210,9 +213,9 @@ def _instant(local: int, zone: int | str) -> int:
 
 
 def _reading(target: pa.DataType, *, safe: bool = False) -> Callable[[Signature], PreparedKernel]:
-    """Return a function that makes the kernel of to_date, to_timestamp and the like: a parser if the call has
-    a pattern and the first argument is a string, else a cast. With ``safe`` a text that can't be read gives
-    null instead of an error."""
+    """Return a function that makes the kernel of to_date, to_timestamp or a similar function with the result
+    type ``target``. The kernel parses if the call has a pattern and its first argument is a string, else it
+    casts. With ``safe`` a text that can't be read gives null instead of an error."""
 
     def prepare(signature: Signature) -> PreparedKernel:
         source, settings = signature.argument_types[0], signature.settings
@@ -239,8 +242,8 @@ def _reading(target: pa.DataType, *, safe: bool = False) -> Callable[[Signature]
 
 
 def _casting(cast: Callable[[Datum], Datum]) -> PreparedKernel:
-    """Make a kernel that casts the first argument and ignores the pattern, which, even if null, is for
-    strings only."""
+    """Make a kernel that casts the first argument and ignores the other, the pattern, even if the pattern is
+    null: patterns apply to strings only."""
     return lambda arguments, length: cast(arguments[0])
 
 
@@ -260,8 +263,8 @@ def _parse_by_row(
 
 
 def _unix_timestamp(signature: Signature) -> PreparedKernel:
-    """Make the kernel of unix_timestamp: seconds since 1970, cut off towards zero; a timestamp without a zone
-    counts from 1970 in UTC."""
+    """Make the kernel of unix_timestamp: whole seconds since 1970, rounded towards zero. A timestamp without
+    a zone is read as UTC."""
     types = signature.argument_types
     target = TIMESTAMP_NTZ if types[0] == TIMESTAMP_NTZ else TIMESTAMP
     has_pattern = len(types) > 1

@@ -52,8 +52,8 @@ def _truncated_days(days: Days, level: str) -> Integers:
 
 
 def _truncated_instants(instants: Integers, level: str, zone: str) -> Integers | None:
-    """Return the start of the unit ``level`` (a name of :data:`_DATE_LEVELS` or :data:`_TIME_LEVELS`, in any
-    case) that holds each instant, by the zone's clock; None for any other unit."""
+    """Return the start of the unit that contains each instant, by the zone's clock. ``level`` is a name of
+    :data:`_DATE_LEVELS` or :data:`_TIME_LEVELS` in any case; for any other name the result is None."""
     unit = _TIME_LEVELS.get(level.upper())
     if unit is not None and unit <= MICROS_PER_SECOND:
         return instants // unit * unit

@@ -1,5 +1,6 @@
 """Window functions.
 
 ``registry`` lists the ranking functions and the functions that read other rows; ``frames`` computes aggregate
-functions over frames; ``placed`` holds a result whose long values are written only when a batch needs them.
+functions over frames; ``placed`` has a form of results whose long values are copied only when a batch needs
+them.
 """

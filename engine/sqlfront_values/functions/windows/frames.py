@@ -58,8 +58,10 @@ _ROWS_PER_LOOP: Final = 256
 def aggregate_frames(
     accumulator: Accumulator, rows: WindowRows, frame: PositionRanges, arguments: Sequence[pa.Array]
 ) -> pa.Array | PlacedColumn:
-    """Return the aggregate of each position's frame; the rows of ``frame`` and ``arguments`` are in the
-    window's order."""
+    """Compute an aggregate function over the frame of each row of a window.
+
+    ``frame`` has the range of positions of each row's frame; ``frame``, ``arguments`` and the result are in
+    the window's order."""
     if _is_partition(frame, rows):
         groups = Groups(rows.ids, rows.partition_count)
         return PlacedColumn(accumulator.finish(accumulator.update(groups, arguments)), rows.ids)
@@ -85,7 +87,7 @@ def aggregate_frames(
 
 
 def _is_partition(frame: PositionRanges, rows: WindowRows) -> bool:
-    """Return whether every frame is the whole partition."""
+    """Return whether every row's frame is the row's whole partition."""
     partitions = rows.partitions
     return bool((frame.starts == partitions.starts).all() and (frame.ends == partitions.ends).all())
 
@@ -98,7 +100,7 @@ def _running(values: npt.NDArray[np.generic], frame: PositionRanges) -> npt.NDAr
 
 
 def _count(counted: npt.NDArray[np.bool_] | None, frame: PositionRanges) -> Integers:
-    """Return the number of marked rows (None = all) in each frame."""
+    """Return the number of rows in each frame for which ``counted`` is True; None counts all rows."""
     if counted is None:
         return frame.lengths()
     return _running(counted, frame).astype(np.int64, copy=False)
@@ -155,7 +157,8 @@ def _fold(
     operation: np.ufunc,
     identity: float,
 ) -> npt.NDArray[np.generic]:
-    """Return each frame's values folded by the associative ``operation``; ``identity`` for an empty frame."""
+    """Combine the values of each frame by the associative ``operation``, such as ``np.add``, and return one
+    result per frame: ``identity`` for an empty frame."""
     partitions = rows.partitions
     few = rows.partition_count <= max(_FEW_PARTITIONS, len(values) // _ROWS_PER_LOOP)
     if few and (frame.starts == partitions.starts).all():
@@ -177,8 +180,8 @@ def _accumulated(
     operation: np.ufunc,
     identity: float,
 ) -> npt.NDArray[np.generic]:
-    """Return for each frame the values folded from the start of its partition up to the ``wanted`` position;
-    ``identity`` for an empty frame."""
+    """Combine, for each frame, the values from the start of its partition up to the frame's position in
+    ``wanted`` by ``operation``; the result for an empty frame is ``identity``."""
     result = np.empty_like(values)
     starts = np.unique(partitions.starts)
     for start, end in zip(starts.tolist(), [*starts[1:].tolist(), len(values)], strict=True):
@@ -190,8 +193,8 @@ def _accumulated(
 def _fold_doubling(
     values: npt.NDArray[np.generic], frame: PositionRanges, operation: np.ufunc, identity: float
 ) -> npt.NDArray[np.generic]:
-    """Return each frame's values folded by ``operation``: each frame is cut into runs whose lengths are
-    powers of two, and the runs of one length are folded at a time."""
+    """Combine the values of each frame by ``operation``. Each frame is cut into runs whose lengths are powers
+    of two, and all runs of one length are combined at a time."""
     result = np.full(len(values), identity, values.dtype)
     positions, lengths = frame.starts.copy(), frame.lengths()
     longest = int(lengths.max(initial=0))
@@ -207,8 +210,8 @@ def _fold_doubling(
 
 
 def _one_by_one(accumulator: Accumulator, frame: PositionRanges, arguments: Sequence[pa.Array]) -> pa.Array:
-    """Return the aggregate of each frame, with the frame's rows as a group of their own; a piece of the
-    frames, bounded in rows and bytes, is computed at a time."""
+    """Return the aggregate of each frame by aggregating the frame's rows as a group of their own. The frames
+    are processed in consecutive ranges that are bounded in rows and bytes."""
     lengths = frame.lengths()
     sizes = np.zeros(len(lengths))
     for argument in arguments:

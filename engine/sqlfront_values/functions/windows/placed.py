@@ -27,7 +27,7 @@ class PlacedColumn(msgspec.Struct, frozen=True):
         return len(self.rows)
 
     def at(self, rows: Rows) -> "PlacedColumn":
-        """Return the column of the values at these positions, which may repeat; nothing is built."""
+        """Return the column of the values at the positions ``rows``, which may repeat; no value is built."""
         return PlacedColumn(self.values, self.rows[rows], None if self.found is None else self.found[rows])
 
     def slice(self, start: int, length: int) -> pa.Array:
@@ -45,8 +45,8 @@ class PlacedColumn(msgspec.Struct, frozen=True):
 
 
 def pieces(shares: npt.NDArray[np.float64]) -> Iterator[tuple[int, int]]:
-    """Yield consecutive ranges of rows as (start, end). ``shares`` has each row's part of what a range may
-    hold: the shares of a range add up to at most 1, unless the range has a single row.
+    """Yield consecutive ranges of rows as (start, end). ``shares`` has for each row the fraction of a range's
+    capacity that the row takes: the shares of a range add up to at most 1, unless the range has a single row.
 
     >>> list(pieces(np.array([0.5, 0.5, 2.0, 0.1])))
     [(0, 2), (2, 3), (3, 4)]

@@ -1,4 +1,5 @@
-"""The registry of window functions proper: ranking functions, and values at other positions.
+"""The registry of the functions that are only window functions: ranking functions, and functions that return
+the value of another row.
 
 Every aggregate function is a window function too (:mod:`sqlfront_values.functions.windows.frames`).
 """
@@ -20,9 +21,11 @@ from sqlfront_values.types import BIGINT, DOUBLE, INT
 
 
 class WindowInvocation(msgspec.Struct, frozen=True):
-    """The input of a kernel: the window's rows, each position's frame, the values of the arguments that are
-    not constant (by position, so in the window's order), the values of the constant arguments, and whether
-    nulls are skipped."""
+    """The input of a window function's kernel.
+
+    ``rows`` are the window's rows and ``frame`` the range of positions of each row's frame. ``arguments`` are
+    the columns of the arguments that are not constant, in the window's order, and ``constants`` the values of
+    the constant arguments. ``ignore_nulls`` is True for a call with IGNORE NULLS."""
 
     rows: WindowRows
     frame: PositionRanges
@@ -31,8 +34,8 @@ class WindowInvocation(msgspec.Struct, frozen=True):
     ignore_nulls: bool = False
 
     def constant(self, position: int, default: int) -> int:
-        """Return the constant argument at ``position`` among the constant arguments, which must be a whole
-        number; ``default`` if the call has no such argument."""
+        """Return the value of the constant argument number ``position``, counted among the constant
+        arguments, which is a whole number; ``default`` if the call has no such argument."""
         value = self.constants[position] if position < len(self.constants) else default
         assert isinstance(value, int)
         return value
@@ -44,12 +47,12 @@ WindowKernel = Callable[[WindowInvocation], pa.Array | PlacedColumn]
 class WindowFunction(msgspec.Struct, frozen=True):
     """The entry of a window function in the registry.
 
-    ``arguments``, ``optional`` and ``result`` are as in
+    ``arguments``, ``optional``, ``result`` and ``display`` are as in
     :class:`~sqlfront_values.functions.registry.ScalarFunction`. The arguments at the positions ``constants``
     must be foldable; the arguments at ``like_first`` are cast to the first argument's type. ``needs_order``:
-    refused without ORDER BY. ``uses_frame``: whether the call may have a frame. ``takes_nulls_clause``:
-    whether the call may have IGNORE NULLS. ``shown_defaults``: the values that result-column names show for
-    the last optional arguments when missing.
+    a call without ORDER BY is refused. ``uses_frame``: the call may have a frame. ``takes_nulls_clause``: the
+    call may have IGNORE NULLS. ``shown_defaults``: the values that the names of result columns show for the
+    last optional arguments if the call leaves them out.
     """
 
     name: str
@@ -67,7 +70,7 @@ class WindowFunction(msgspec.Struct, frozen=True):
     example: tuple[str, str] | None = None
 
     def result_type(self, argument_types: tuple[pa.DataType, ...]) -> pa.DataType:
-        """Return the logical result type for coerced logical argument types."""
+        """Return the function's logical result type for arguments of these logical types, after coercion."""
         return self.result(argument_types) if callable(self.result) else self.result
 
 
@@ -75,12 +78,13 @@ _WINDOWS: Final[dict[str, WindowFunction]] = {}
 
 
 def lookup_window(name: str) -> WindowFunction | None:
-    """Return the entry of a lower-case Spark name; None for any other name, an aggregate's included."""
+    """Return the entry of the window function with this name, in lower case; None for any other name, also
+    for that of an aggregate function."""
     return _WINDOWS.get(name)
 
 
 def window_names() -> tuple[str, ...]:
-    """Return all registered names, sorted."""
+    """Return the names of all registered window functions, sorted."""
     return tuple(sorted(_WINDOWS))
 
 
@@ -155,9 +159,9 @@ def _lag(call: WindowInvocation) -> PlacedColumn:
 
 
 def _shifted(call: WindowInvocation, offset: int) -> PlacedColumn:
-    """Return the value ``offset`` rows (with IGNORE NULLS, non-null values) after the current row, or before
-    it if negative. Outside of the row's partition the result is the default, the last argument; null without
-    default."""
+    """Return for each row the value of the row that is ``offset`` rows later, or earlier if negative; with
+    IGNORE NULLS only rows with a non-null value count. Outside of the row's partition the result is the
+    default, which is the call's last argument, or null if the call has no default."""
     values, partitions = call.arguments[0], call.rows.partitions
     if call.ignore_nulls and offset:
         positions, found = _nth_valid(values, call.rows, partitions, offset)
@@ -170,8 +174,11 @@ def _shifted(call: WindowInvocation, offset: int) -> PlacedColumn:
 
 
 def _nth_valid(values: pa.Array, rows: WindowRows, within: PositionRanges, offset: int) -> tuple[Rows, Mask]:
-    """Return the position of the ``offset``-th non-null value after each position (before, if negative), and
-    whether that position is within the row's range of ``within``; 0 where it is not."""
+    """Find for each row the ``offset``-th next row whose value is not null, or the previous one if ``offset``
+    is negative.
+
+    Return the positions of the rows found, and a mask of the rows for which the found row lies in the row's
+    range of ``within``; where the mask is False, the position is 0."""
     valid = valid_mask(values)
     chosen = np.arange(len(rows)) if valid is None else np.flatnonzero(valid)
     before = _valid_before(values, len(rows))
@@ -182,8 +189,8 @@ def _nth_valid(values: pa.Array, rows: WindowRows, within: PositionRanges, offse
 
 
 def _valid_before(values: pa.Array, length: int) -> Rows:
-    """Return the number of non-null values before each position, and before the end: ``length + 1``
-    numbers."""
+    """Return for each position, and for the end, how many of the values before it are not null: ``length +
+    1`` numbers."""
     valid = valid_mask(values)
     if valid is None:
         return np.arange(length + 1)
@@ -204,8 +211,9 @@ def _nth_value(call: WindowInvocation) -> PlacedColumn:
 def frame_edge(
     values: pa.Array, frame: PositionRanges, number: int, *, last: bool, ignore_nulls: bool
 ) -> PlacedColumn:
-    """Return the value ``number`` places (from 0) after the start of each frame, or with ``last`` before its
-    end; null if the frame is shorter. With ``ignore_nulls`` only non-null values count."""
+    """Return the value ``number`` rows (from 0) after the first row of each frame, or with ``last`` before
+    its last row; null if the frame is too short. With ``ignore_nulls`` only rows with a non-null value
+    count."""
     length = len(values)
     starts, ends, chosen = frame.starts, frame.ends, np.arange(length)
     if ignore_nulls:
@@ -219,15 +227,16 @@ def frame_edge(
 
 
 def _at(chosen: Rows, wanted: Rows, found: Mask) -> Rows:
-    """Return ``chosen[wanted]`` where found, else 0."""
+    """Return ``chosen[wanted]`` where ``found`` is True, else 0; ``wanted`` may be out of bounds where not
+    found."""
     if len(chosen) == 0:
         return np.zeros(len(wanted), np.int64)
     return np.where(found, chosen[np.where(found, wanted, 0)], 0)
 
 
 def choose(values: pa.Array, positions: Rows, found: Mask, otherwise: pa.Array) -> PlacedColumn:
-    """Return the value of ``values`` at ``positions`` where found, else the same row's value of
-    ``otherwise``."""
+    """Return for each row the value of ``values`` at the row's position in ``positions`` if ``found`` is True
+    for the row, else the row's value of ``otherwise``."""
     if otherwise.type != values.type:
         otherwise, values = (
             column.dictionary_decode() if pa.types.is_dictionary(column.type) else column

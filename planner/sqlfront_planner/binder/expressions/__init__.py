@@ -1,5 +1,5 @@
-"""Binding of expressions: ``expression_binder`` binds any expression, by the handlers that the other modules
-register for a kind of expression each. ``arguments`` checks and casts the arguments of calls.
+"""Binding of expressions: ``expression_binder`` binds any expression, by handlers that each of the other
+modules registers for its kinds of expressions. ``arguments`` checks and casts the arguments of calls.
 """
 
 from sqlfront_values.lazy_modules import lazy_submodules

@@ -58,14 +58,15 @@ _ORDINALS: Final = (
 
 
 def function_name(node: exp.Anonymous) -> str:
-    """The called function's name in lower case, without the mark that rewriting puts before it."""
+    """Return the called function's name in lower case, without the prefix that rewriting of the tokens may
+    have added."""
     name = node.this if isinstance(node.this, str) else node.this.name
     return name.removeprefix(FUNCTION_MARK).lower()
 
 
 def call_function(binder: ExpressionBinder, name: str, operands: Sequence[Expr], node: exp.Expr) -> Expr:
-    """The typed call of the registry's function ``name``, with the bound ``operands`` cast to its argument
-    types; ``node`` is the call for messages.
+    """Return the typed call of the registered function ``name``, with the bound ``operands`` cast to the
+    function's argument types; ``node`` is the call in the text, for messages.
 
     Raises NotSupportedError for an unknown name, WRONG_NUM_ARGS and DATATYPE_MISMATCH for wrong operands.
     """
@@ -93,8 +94,8 @@ def call_function(binder: ExpressionBinder, name: str, operands: Sequence[Expr],
 
 
 def _refuse_untyped(name: str, operands: Sequence[Expr], node: exp.Expr) -> None:
-    """Raise NotSupportedError for calls whose first argument makes Spark apply special rules: an untyped
-    NULL, a string to round, a number to parse by a pattern."""
+    """Raise NotSupportedError if the first argument's type makes Spark apply special rules that aren't
+    implemented: an untyped NULL, a string to round, or a number to parse by a pattern."""
     first = operands[0].type if operands else None
     if first == types.VOID and name in _TYPED_FIRST:
         raise unsupported(f"{name} of NULL", node)
@@ -120,7 +121,8 @@ def _check_scale(binder: ExpressionBinder, name: str, scale: Expr, node: exp.Exp
 
 
 def _check_position(binder: ExpressionBinder, position: Expr, node: exp.Expr) -> None:
-    """Raise DATATYPE_MISMATCH unless regexp_replace's position is a constant of at least 1, or null."""
+    """Raise DATATYPE_MISMATCH unless ``position``, an argument of regexp_replace, is null or a constant of at
+    least 1."""
     known = transform(position, binder.context.known_value)
     head = f'Cannot resolve "{binder.name(node)}" due to data type mismatch: '
     if any(isinstance(item, Column | OuterColumn) for item in walk(known)):
@@ -156,9 +158,9 @@ def _check_exact(
     operands: Sequence[Expr],
     node: exp.Expr,
 ) -> None:
-    """Raise DATATYPE_MISMATCH for arguments of other types than the declared types at the positions
-    (``entry.exact``) that require an exact type, and for strings mixed with other types among arguments of a
-    common type."""
+    """Raise DATATYPE_MISMATCH for an argument at one of the positions ``entry.exact`` whose type is not
+    exactly the declared type in ``kinds``. Raise it also if arguments that must share a type mix strings with
+    other types."""
     common = [
         _common_part(operand, kind) for operand, kind in zip(operands, kinds, strict=True) if kind in _COMMON
     ]
@@ -200,8 +202,9 @@ def check_orderable(binder: ExpressionBinder, name: str, data_type: pa.DataType,
 def _constants(
     binder: ExpressionBinder, entry: ScalarFunction, arguments: tuple[Expr, ...], node: exp.Expr
 ) -> tuple[tuple[Expr, ...], tuple[object, ...]]:
-    """The arguments, in which those at the positions ``entry.constants`` are evaluated to literals, and these
-    literals' values. Raises DATATYPE_MISMATCH.NON_FOLDABLE_INPUT if such an argument reads a column."""
+    """Evaluate the arguments at the positions ``entry.constants``. Return all arguments, with literals at
+    those positions, and the literals' values. Raises DATATYPE_MISMATCH.NON_FOLDABLE_INPUT if such an argument
+    reads a column."""
     result, values = list(arguments), []
     for place in entry.constants:
         if place >= len(result):
@@ -222,8 +225,8 @@ def _constants(
 def argument_kinds(
     declared: tuple[ArgumentType, ...], count: int, *, variadic: bool
 ) -> tuple[ArgumentType, ...]:
-    """The declared types of ``count`` arguments, at most as many as are declared; the last type repeats if
-    ``variadic``."""
+    """Return the types that a function declares for a call of ``count`` arguments. If ``variadic``, the last
+    declared type repeats; else there are at most as many types as ``declared``."""
     if variadic and count > len(declared):
         return (*declared, *(declared[-1:] * (count - len(declared))))
     return declared[:count]
@@ -236,8 +239,9 @@ def coerce(
     operands: Sequence[Expr],
     node: exp.Expr,
 ) -> tuple[Expr, ...]:
-    """The operands cast to the types ``kinds`` that the function ``name`` requires; ``node`` is the call for
-    messages. Operands of the kinds COMMON, COMMON_ARRAY and COMMON_MAP are cast to one common type.
+    """Return the operands cast to the types ``kinds`` that the function ``name`` requires; ``node`` is the
+    call for messages. All operands of the kinds COMMON, COMMON_ARRAY and COMMON_MAP are cast to their common
+    type.
 
     Raises ProgrammingError (DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE, .DATA_DIFF_TYPES).
     """
@@ -262,8 +266,9 @@ def coerce(
 
 
 def _common_part(operand: Expr, kind: ArgumentType) -> pa.DataType:
-    """The type that an argument contributes to the common type: its own, the type of an array's elements or
-    of a map's keys; VOID, which contributes nothing, for arguments of other kinds."""
+    """Return the type that an argument contributes to the common type: its type for the kind COMMON, its
+    elements' type for COMMON_ARRAY, its keys' type for COMMON_MAP. For other kinds return VOID, which
+    contributes nothing."""
     data_type = operand.type
     if kind is Kind.COMMON_ARRAY and pa.types.is_list(data_type):
         return data_type.value_type
@@ -273,8 +278,9 @@ def _common_part(operand: Expr, kind: ArgumentType) -> pa.DataType:
 
 
 def _with_common(target: pa.DataType | None, kind: ArgumentType, shared: pa.DataType) -> pa.DataType | None:
-    """The type to cast an argument to: ``target``, its common part replaced by ``shared``, the common type;
-    for the kind COMMON ``shared`` itself. None if the argument has no implicit cast (``target`` is None)."""
+    """Return the type to cast an argument to: ``target``, the type of the argument's implicit cast, with the
+    common type ``shared`` for array elements or map keys if ``kind`` asks for it. For the kind COMMON return
+    ``shared`` itself; for another kind without an implicit cast (``target`` is None) return None."""
     if kind is Kind.COMMON or target is None:
         return shared if kind is Kind.COMMON else None
     if kind is Kind.COMMON_ARRAY:
@@ -321,7 +327,8 @@ def _wrong_argument(
 
 
 def mixed_types(binder: ExpressionBinder, function: str, operands: list[Expr], node: exp.Expr) -> Error:
-    """Spark's error DATATYPE_MISMATCH.DATA_DIFF_TYPES for operands of ``function`` without a common type."""
+    """Make Spark's error DATATYPE_MISMATCH.DATA_DIFF_TYPES for operands of ``function`` without a common
+    type."""
     shown = " or ".join(f'"{types.sql_name(operand.type)}"' for operand in operands)
     return failure(
         "DATATYPE_MISMATCH.DATA_DIFF_TYPES",
@@ -341,10 +348,10 @@ NOT_CALLABLE: Final = (
 
 
 def no_such_function(name: str, node: exp.Expr) -> Error:
-    """The error for a name that can't be called in an expression.
+    """Make the error for a name that can't be called in an expression.
 
-    NotSupportedError if Spark has the function; else NOT_A_SCALAR_FUNCTION, or UNRESOLVED_ROUTINE with the
-    nearest of the known functions.
+    The error is NotSupportedError if Spark has the function; else NOT_A_SCALAR_FUNCTION, or
+    UNRESOLVED_ROUTINE with the nearest of the available functions' names.
     """
     if name in spark_functions.CALLABLE:
         return unsupported(f"The function {name}", node)
@@ -359,7 +366,8 @@ def no_such_function(name: str, node: exp.Expr) -> Error:
 
 
 def unresolved_routine(name: str, node: exp.Expr) -> Error:
-    """The error UNRESOLVED_ROUTINE for the function ``name``, with the nearest of the known functions."""
+    """Make the error UNRESOLVED_ROUTINE for the function ``name``, with the nearest of the available
+    functions' names."""
     known = {*registry.names(), *aggregate_names(), *window_names()} - NOT_CALLABLE
     nearest = ", ".join(quoted((word,)) for word in nearest_words(name, sorted(known)))
     return failure(

@@ -38,7 +38,8 @@ _DATE: Final = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})")
 
 @handles(exp.TryCast, arguments="this to safe")
 def bind_cast(binder: ExpressionBinder, node: exp.TryCast) -> Expr:
-    """Bind CAST, TRY_CAST (``safe``: null in place of an error) and ``::``."""
+    """Bind CAST, TRY_CAST and ``::``; TRY_CAST, which has ``safe`` set in the node, gives null in place of an
+    error."""
     operand = binder.bind(node.this)
     return explicit_cast(
         binder, operand, data_type_of(node.args["to"]), node, safe=bool(node.args.get("safe"))
@@ -85,7 +86,7 @@ def bind_typed_literal(binder: ExpressionBinder, node: exp.Cast) -> Expr:
 
 
 def _date(text: str) -> date | None:
-    """The date of a text like ``2020-01-31``, parsed without the evaluator; None for any other text."""
+    """Return the date that a text like ``2020-01-31`` names; None for any other text."""
     match = _DATE.fullmatch(text)
     try:
         return date(int(match[1]), int(match[2]), int(match[3])) if match else None
@@ -96,9 +97,9 @@ def _date(text: str) -> date | None:
 def explicit_cast(
     binder: ExpressionBinder, operand: Expr, target: pa.DataType, node: exp.Expr, *, safe: bool = False
 ) -> Expr:
-    """The cast of ``operand`` to ``target`` that the query contains; ``safe``: the cast gives null where it
-    would fail. An operand of the type ``target`` isn't cast, unless it is a whole-number literal or
-    parameter.
+    """Return ``operand`` cast to ``target``, for a cast that the query's text contains; ``safe``: the cast
+    gives null where it would fail. An operand that already has the type ``target`` isn't cast, unless it is a
+    whole-number literal or parameter.
 
     Raises DATATYPE_MISMATCH.CAST_WITHOUT_SUGGESTION, .CAST_WITH_CONF_SUGGESTION or .CAST_WITH_FUNC_SUGGESTION
     if Spark has no such cast in ANSI mode.
@@ -139,14 +140,15 @@ def explicit_cast(
 
 
 def _suggested(source: pa.DataType, target: pa.DataType) -> str | None:
-    """The function that Spark suggests instead of a cast between dates and numbers; None for other types."""
+    """Return the name of the function that Spark suggests instead of a cast between a date and a number; None
+    for other types."""
     if source == DATE and is_numeric(target):
         return "UNIX_DATE"
     return "DATE_FROM_UNIX_DATE" if is_numeric(source) and target == DATE else None
 
 
 def _is_legacy(source: pa.DataType, target: pa.DataType) -> bool:
-    """Whether Spark has the cast only with ANSI mode off."""
+    """Return whether Spark allows the cast only if ANSI mode is off."""
     if target == BOOLEAN:
         return source in (DATE, TIMESTAMP)
     if target == TIMESTAMP:
@@ -155,7 +157,7 @@ def _is_legacy(source: pa.DataType, target: pa.DataType) -> bool:
 
 
 def can_cast(source: pa.DataType, target: pa.DataType) -> bool:
-    """Whether Spark casts between the types in ANSI mode.
+    """Return whether Spark allows a cast between the types in ANSI mode.
 
     >>> can_cast(pa.int32(), pa.date32()), can_cast(pa.string(), pa.date32())
     (False, True)

@@ -1,5 +1,5 @@
-"""Binding of calls over arrays and maps that depends on which of the two the argument is, or on column
-names."""
+"""Binding of calls over arrays and maps whose result depends on whether the argument is an array or a map, or
+on column names."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -21,9 +21,9 @@ _ORDINALS: Final = {0: "first", 1: "second"}
 
 
 def subscript(binder: ExpressionBinder, operand: Expr, index: Expr, node: exp.Expr) -> Expr:
-    """Bind ``operand[index]``: an array's element, counted from 0, or a map's value, for which the index is
-    cast to the type of the map's keys. Raises UNEXPECTED_INPUT_TYPE for an array's index that isn't a whole
-    number."""
+    """Bind ``operand[index]``: an array's element, counted from 0, or a map's value, for whose lookup the
+    index is cast to the type of the keys. Raises UNEXPECTED_INPUT_TYPE for an array's index that isn't a
+    whole number."""
     if pa.types.is_map(operand.type):
         return _value(binder, (Kind.MAP, operand.type.key_type), operand, index, node)
     if index.type != types.VOID and not is_integral(index.type):
@@ -43,8 +43,8 @@ def _value(
 
 
 def _element_at(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
-    """Bind ``element_at`` and ``try_element_at``: an array's element by its position, an INT or smaller, or a
-    map's value, null if the key is missing."""
+    """Bind ``element_at`` or ``try_element_at``: an array's element by its position (of type INT or smaller),
+    or a map's value, which is null if the key is missing."""
     operand, key = binder.bind_all(node.expressions)
     if pa.types.is_map(operand.type):
         _refuse_rounding("element_at", (operand.type.key_type, key.type), node)
@@ -62,8 +62,8 @@ def _array_repeat(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
 
 
 def _sequence(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
-    """Bind ``sequence``: start and stop have one integral type, date or timestamp; the step is an integer or
-    an interval. Raises SEQUENCE_WRONG_INPUT_TYPES for other types."""
+    """Bind ``sequence``, whose start and stop have one type, integral, date or timestamp; the step is an
+    integer or an interval. Raises SEQUENCE_WRONG_INPUT_TYPES for other types."""
     operands = binder.bind_all(node.expressions)
     if all(is_integral(operand.type) for operand in operands):
         operands = unify(operands) or operands
@@ -127,8 +127,8 @@ def _map_concat(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
 
 
 def _arrays_zip(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
-    """Bind ``arrays_zip``: an array of structs whose fields have the arguments' column names, or, for
-    arguments that are no columns, their positions from 0."""
+    """Bind ``arrays_zip`` to an array of structs. A field has the column's name if the argument is a column,
+    else the argument's position, counted from 0."""
     typed = call_function(binder, "arrays_zip", binder.bind_all(node.expressions), node)
     assert isinstance(typed, Call)
     fields = [
@@ -139,9 +139,10 @@ def _arrays_zip(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
 
 
 def _with_value(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
-    """Bind a function of an array or map and a value, such as ``array_contains``. Raises NULL_TYPE for an
-    untyped value, and ARRAY_FUNCTION_DIFF_TYPES or MAP_FUNCTION_DIFF_TYPES for a value of another kind than
-    the elements, such as a string among numbers."""
+    """Bind a function of an array or map and a value, such as ``array_contains``.
+
+    Raises NULL_TYPE if the value is an untyped NULL, and ARRAY_FUNCTION_DIFF_TYPES or MAP_FUNCTION_DIFF_TYPES
+    if its type doesn't fit the elements, such as a string for an array of numbers."""
     name = function_name(node)
     operand, value = binder.bind_all(node.expressions)
     if operand.type == types.VOID:
@@ -172,8 +173,8 @@ def _with_value(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
 
 
 def _two_arrays(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
-    """Bind a function of two arrays, such as ``array_union``. Raises BINARY_ARRAY_DIFF_TYPES if only one side
-    has strings."""
+    """Bind a function of two arrays, such as ``array_union``. Raises BINARY_ARRAY_DIFF_TYPES if exactly one
+    of the arrays has strings."""
     name = function_name(node)
     operands = binder.bind_all(node.expressions)
     inside = [_inner_type(operand.type) for operand in operands]
@@ -202,8 +203,8 @@ def _array_insert(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
 
 
 def _refuse_rounding(name: str, kinds: Sequence[pa.DataType | None], node: exp.Expr) -> None:
-    """Raise NotSupportedError for ``kinds`` of which one is a decimal or FLOAT and another a different type:
-    Spark refuses a decimal here, and uses FLOAT as the common type. None among ``kinds`` is ignored."""
+    """Raise NotSupportedError if ``kinds`` has different types of which one is a decimal or FLOAT: Spark
+    refuses a decimal here, and uses FLOAT as the common type. None among ``kinds`` is ignored."""
     known = {kind for kind in kinds if kind is not None and kind != types.VOID}
     if len(known) > 1 and any(is_decimal(leaf) or leaf == types.FLOAT for leaf in map(_leaf, known)):
         raise unsupported(f"{name} of {' and '.join(sorted(map(types.sql_name, known)))}", node)

@@ -1,5 +1,5 @@
-"""Binding of names: columns of the scope, fields of structs, the select list's aliases, and columns of the
-enclosing query."""
+"""Binding of column names: columns in scope, fields of structs, aliases of the select list, and columns of
+the enclosing query."""
 
 from collections.abc import Iterator, Sequence
 
@@ -26,7 +26,7 @@ _USER_WORDS = frozenset({"user", "current_user", "session_user"})
 
 @handles(exp.Column, arguments="this table db catalog")
 def bind_column(binder: ExpressionBinder, node: exp.Column) -> Expr:
-    """Bind a dotted name to the expression that the name means. Raises the errors of :func:`resolve`."""
+    """Bind a dotted name to the column or field that the name means. Raises the errors of :func:`resolve`."""
     if isinstance(node.this, exp.Star):
         raise failure(
             "INVALID_USAGE_OF_STAR_OR_REGEX", f"Invalid usage of '*' in {binder.clause.value}.", node
@@ -38,15 +38,15 @@ def bind_column(binder: ExpressionBinder, node: exp.Column) -> Expr:
 
 @handles(exp.Star, arguments="")
 def bind_star(binder: ExpressionBinder, node: exp.Star) -> Expr:
-    """Refuse a star outside of a select list and of ``count(*)`` and the like: raise
-    INVALID_USAGE_OF_STAR_OR_REGEX."""
+    """Raise INVALID_USAGE_OF_STAR_OR_REGEX for a star at a place where SQL allows none. Select lists,
+    ``count(*)`` and ``struct(*)`` are bound elsewhere."""
     raise failure("INVALID_USAGE_OF_STAR_OR_REGEX", f"Invalid usage of '*' in {binder.clause.value}.", node)
 
 
 @handles(exp.Dot, arguments="this expression")
 def bind_dot(binder: ExpressionBinder, node: exp.Dot) -> Expr:
-    """Bind a field of an expression's value, as in ``a[0].b``. Raises UNRESOLVED_ROUTINE for a qualified
-    function."""
+    """Bind the access to a field of an expression's value, as in ``a[0].b``. Raises UNRESOLVED_ROUTINE for a
+    function call with a qualified name."""
     field = node.expression
     if not isinstance(field, exp.Identifier):
         raise unresolved_routine(node.sql("spark").replace(FUNCTION_MARK, "").partition("(")[0], node)
@@ -65,9 +65,10 @@ def bind_bracket(binder: ExpressionBinder, node: exp.Bracket) -> Expr:
 
 
 def resolve(binder: ExpressionBinder, parts: tuple[str, ...], node: exp.Expr) -> Expr:
-    """The expression that a dotted name means at this place.
+    """Return the expression that the dotted name ``parts`` means in the binder's scope and clause; ``node``
+    is for messages.
 
-    Raises ProgrammingError: AMBIGUOUS_REFERENCE, UNRESOLVED_COLUMN with the nearest known names.
+    Raises ProgrammingError: AMBIGUOUS_REFERENCE, or UNRESOLVED_COLUMN with the nearest known names.
     """
     output, is_order = binder.output, binder.clause is Clause.ORDER_BY
     if output is not None and is_order and not binder.inside_aggregate:
@@ -106,9 +107,9 @@ def resolve(binder: ExpressionBinder, parts: tuple[str, ...], node: exp.Expr) ->
 def _refuse_hidden(
     binder: ExpressionBinder, output: OutputNames, match: Match, parts: tuple[str, ...], node: exp.Expr
 ) -> None:
-    """Raise Spark's error if HAVING or ORDER BY doesn't find the input column that ``parts`` match: inside of
-    an aggregate function a name of the select list hides the column, and ORDER BY over groups knows only the
-    grouping keys."""
+    """Raise Spark's error if ``parts`` match an input column that HAVING or ORDER BY can't read: inside of an
+    aggregate function a name of the select list hides the column, and ORDER BY over groups knows only the
+    grouping keys. ``match`` is the column found."""
     if binder.inside_aggregate and match.parts == 1 and parts[0].lower() in output.hidden:
         raise _unread_output(output, parts, node, "RESOLVED_ATTRIBUTE_APPEAR_IN_OPERATION")
     if binder.clause is not Clause.ORDER_BY or output.keys is None:
@@ -118,8 +119,9 @@ def _refuse_hidden(
 
 
 def _unread_output(output: OutputNames, parts: tuple[str, ...], node: exp.Expr, detail: str) -> Error:
-    """The error of an aggregate function over a column of the select list: Spark resolves the name, and later
-    finds that the aggregate function has no such input."""
+    """Make the error for an aggregate function that reads a column of the select list: Spark resolves the
+    name, and later finds that the aggregate function has no such input. ``detail`` completes the condition
+    ``MISSING_ATTRIBUTES``."""
     if not output.grouped:
         return failure(
             "UNSUPPORTED_EXPR_FOR_OPERATOR",
@@ -145,9 +147,12 @@ def _only(match: Match, parts: tuple[str, ...], node: exp.Expr) -> Expr:
 
 
 def _is_ungrouped(binder: ExpressionBinder, column: Expr, node: exp.Expr) -> bool:
-    """Whether ``column``, found for the name ``node`` in HAVING, is an input column outside of the grouping
-    keys, so that an alias of that name wins; False in ORDER BY and inside of aggregate functions. With
-    ``GROUP BY a + 1`` the ``a`` of ``a + 1`` is inside a key, any other ``a`` outside."""
+    """Return whether ``column``, which HAVING names by ``node``, is an input column outside of the grouping
+    keys; then an alias of the same name takes precedence. Return False in ORDER BY and inside of aggregate
+    functions.
+
+    With ``GROUP BY a + 1`` the ``a`` in ``a + 1`` belongs to a key; any other ``a`` is outside of the
+    keys."""
     output = binder.output
     if output is None or output.keys is None or binder.clause is Clause.ORDER_BY or binder.inside_aggregate:
         return False
@@ -160,7 +165,7 @@ def _is_ungrouped(binder: ExpressionBinder, column: Expr, node: exp.Expr) -> boo
 
 
 def _around(node: exp.Expr) -> Iterator[exp.Expr]:
-    """Yield the expression, and the expressions around it, up to the whole condition."""
+    """Yield the expression and each expression that contains it, up to the whole condition of HAVING."""
     place: exp.Expr | None = node
     while place is not None and not isinstance(place, exp.Having):
         yield place
@@ -182,9 +187,9 @@ def _fields(binder: ExpressionBinder, expression: Expr, names: tuple[str, ...], 
 
 
 def field_of(binder: ExpressionBinder, operand: Expr, name: str, node: exp.Expr) -> Expr:
-    """Bind ``operand.name``: a struct's field, whose name is case-insensitive, or a map's value for that key.
-    Raises FIELD_NOT_FOUND, AMBIGUOUS_REFERENCE_TO_FIELDS, and INVALID_EXTRACT_BASE_FIELD_TYPE for other
-    types."""
+    """Bind ``operand.name``: a struct's field, whose name is case-insensitive, or the map's value for the key
+    ``name``. Raises FIELD_NOT_FOUND, AMBIGUOUS_REFERENCE_TO_FIELDS, or INVALID_EXTRACT_BASE_FIELD_TYPE if the
+    operand is of another type."""
     kind = operand.type
     if pa.types.is_struct(kind):
         places = [place for place in range(kind.num_fields) if kind.field(place).name.lower() == name.lower()]
@@ -212,8 +217,9 @@ def field_of(binder: ExpressionBinder, operand: Expr, name: str, node: exp.Expr)
 
 
 def _output(binder: ExpressionBinder, parts: tuple[str, ...], node: exp.Expr) -> Expr | None:
-    """The expression of the select list's column with the name; None if there is none, and inside of
-    aggregate functions. Raises UNRESOLVED_COLUMN if several different columns have the name."""
+    """Return the expression of the select list's column that ``parts`` name, further parts being fields of
+    it; None if the list has no such column, and None inside of aggregate functions. Raises UNRESOLVED_COLUMN
+    if several different columns have the name."""
     output = binder.output
     assert output is not None
     if binder.inside_aggregate:
@@ -233,9 +239,11 @@ def _output(binder: ExpressionBinder, parts: tuple[str, ...], node: exp.Expr) ->
 
 
 def _alias(binder: ExpressionBinder, parts: tuple[str, ...], node: exp.Expr) -> Expr | None:
-    """The expression of an earlier column of the select list with the alias ``parts[0]``, further parts being
-    fields; None if there is no such alias. Raises AMBIGUOUS_LATERAL_COLUMN_ALIAS for several, and an error
-    inside of aggregate functions and for a nondeterministic expression."""
+    """Return the expression of an earlier column of the select list that has the alias ``parts[0]``, further
+    parts being fields of it; None if there is no such alias.
+
+    Raises AMBIGUOUS_LATERAL_COLUMN_ALIAS if several columns have the alias, and an error inside of an
+    aggregate function or if the expression is nondeterministic."""
     found = binder.aliases.get(parts[0].lower())
     if not found:
         return None
@@ -259,9 +267,9 @@ def _alias(binder: ExpressionBinder, parts: tuple[str, ...], node: exp.Expr) -> 
 
 
 def _outer(binder: ExpressionBinder, parts: tuple[str, ...], node: exp.Expr) -> Expr | None:
-    """An :class:`OuterColumn` expression of the query directly around this one; None if that query has no
-    such column. Raises UNRESOLVED_COLUMN for a column of a query further out, NotSupportedError for a column
-    of the enclosing query in FROM or WITH."""
+    """Return the expression of a column of the query directly around this query, by an :class:`OuterColumn`;
+    None if that query has no such column. Raises UNRESOLVED_COLUMN for a column of a query further out, and
+    NotSupportedError for a column of the enclosing query inside of FROM or WITH."""
     parent = binder.scope.parent
     enclosing = binder.queries.enclosing
     if parent is None:
@@ -288,8 +296,9 @@ def _is_further_out(scope: Scope | None, parts: tuple[str, ...]) -> bool:
 
 
 def _implied(binder: ExpressionBinder, name: str, node: exp.Expr) -> Expr | None:
-    """The meaning of a word that names no column: the user for ``user`` and its synonyms, the grouping sets'
-    id for ``grouping__id``; None for other words."""
+    """Return the value of a word that names no column: the user's name for ``user`` and its synonyms, the
+    grouping set's id for ``grouping__id``; None for other words. Raises NotSupportedError for
+    ``current_time``."""
     if name in _USER_WORDS:
         return RunValue(STRING, "current_user")
     if name == "current_time":
@@ -300,12 +309,12 @@ def _implied(binder: ExpressionBinder, name: str, node: exp.Expr) -> Expr | None
 
 
 def known_outputs(output: OutputNames) -> list[tuple[str, ...]]:
-    """The select list's names as one-part names, repeated for repeated columns, for the suggestions in
-    messages."""
+    """Return the select list's names, for the suggestions in messages; each name is a tuple of one part, and
+    repeats if several columns share it."""
     return [(name,) for name, found in output.expressions.items() for _ in found]
 
 
 def unresolved(known: Sequence[tuple[str, ...]], parts: tuple[str, ...], node: exp.Expr) -> Error:
-    """The error UNRESOLVED_COLUMN for the dotted name ``parts``, with the nearest of the ``known`` names, if
-    there are any."""
+    """Make the error UNRESOLVED_COLUMN for the dotted name ``parts``, which suggests the nearest of the
+    ``known`` names."""
     return failure(*unknown_column(parts, known), node)

@@ -47,8 +47,8 @@ def choice(
     binder: ExpressionBinder, conditions: list[Expr], values: list[Expr], node: exp.Expr, function: str
 ) -> Expr:
     """Build a CASE over bound conditions; ``values`` has one more item than ``conditions``, the value of
-    ELSE. All values are cast to their common type. Raises DATATYPE_MISMATCH.DATA_DIFF_TYPES, which names
-    ``function``, if there is none."""
+    ELSE. All values are cast to their common type. Raises DATATYPE_MISMATCH.DATA_DIFF_TYPES, whose message
+    names ``function``, if the values have no common type."""
     unified = unify(values)
     if unified is None:
         raise mixed_types(binder, function, values, node)
@@ -98,8 +98,8 @@ def _zeroifnull(binder: ExpressionBinder, node: exp.Expr) -> Expr:
 
 
 def _nanvl(binder: ExpressionBinder, node: exp.Expr) -> Expr:
-    """Bind ``nanvl(a, b)``: ``b`` is computed only if ``a`` is NaN, unless ``a`` is nondeterministic. Two
-    floats, for which Spark gives a float, are refused."""
+    """Bind ``nanvl(a, b)``: ``b`` is computed only if ``a`` is NaN, unless ``a`` is nondeterministic. Raises
+    NotSupportedError for two floats, for which Spark gives a float."""
     operands = binder.bind_all(node.expressions)
     if all(operand.type == types.FLOAT for operand in operands):
         raise unsupported("nanvl of floats", node)
@@ -111,8 +111,8 @@ def _nanvl(binder: ExpressionBinder, node: exp.Expr) -> Expr:
 
 
 def _decode(binder: ExpressionBinder, node: exp.Expr) -> Expr:
-    """Bind ``decode(value, search, result, ..., default)``: null equals null, and a missing default is a null
-    string. With two arguments ``decode`` is the conversion of bytes by a character set."""
+    """Bind ``decode(value, search, result, ..., default)``: a null value matches a null search, and a missing
+    default is a null string. With two arguments ``decode`` converts bytes by a character set."""
     value, *rest = binder.bind_all(node.expressions)
     if len(rest) == 1:
         return call_function(binder, "decode", [value, *rest], node)

@@ -35,7 +35,8 @@ if TYPE_CHECKING:
 
 
 class Clause(Enum):
-    """The place of an expression in a query. The value is the name in messages."""
+    """The clause of a query in which an expression stands. The enum's value is the clause's name in
+    messages."""
 
     SELECT = "SELECT"
     """The select list."""
@@ -64,18 +65,19 @@ class Clause(Enum):
 
 
 class OutputNames(msgspec.Struct, frozen=True):
-    """The select list's names as GROUP BY, HAVING, QUALIFY and ORDER BY see them: ``expressions`` over the
-    row before the projection, by lower-case name.
+    """The select list's names as GROUP BY, HAVING, QUALIFY and ORDER BY find them: ``expressions`` maps a
+    lower-case name to the columns' expressions over the row before the projection.
 
-    In ORDER BY the names take precedence over the input's columns. ``keys`` are then the only input columns
-    that ORDER BY knows, None = all; ``grouped``: aggregate functions may stand in ORDER BY.
+    In ORDER BY the names take precedence over the input's columns. There ``keys`` are the only input columns
+    that ORDER BY finds (None = all), and ``grouped`` says that ORDER BY may have aggregate functions.
 
-    In other clauses input columns take precedence over the names, except in HAVING input columns outside of
-    the groups' ``keys``; None = no exception. ``is_closed``: input columns outside of the keys are unknown.
+    In other clauses input columns take precedence over the names. Exception: in HAVING a name takes
+    precedence over an input column that is not among the groups' ``keys`` (None = no exception).
+    ``is_closed``: input columns outside of the keys can't be found at all.
 
     ``hidden``: the names that Spark finds also inside of aggregate functions, where the functions can't read
-    them. ``aliases``: the names that Spark finds inside of ``grouping``, and ``groupings`` the columns known
-    there, None: without grouping sets.
+    them. ``aliases``: the names that Spark finds inside of ``grouping``; ``groupings``: the columns that
+    Spark finds there (None: the query has no grouping sets).
     """
 
     expressions: Mapping[str, Sequence[Expr]]
@@ -88,13 +90,13 @@ class OutputNames(msgspec.Struct, frozen=True):
 
 
 class ExpressionBinder(msgspec.Struct):
-    """A binder of expressions over one scope.
+    """A binder of the expressions of one clause over one scope.
 
-    ``clause`` is the expressions' place. ``aggregates`` and ``windows`` collect the calls found; None if such
-    calls aren't allowed. ``aliases`` are the select list's earlier columns by lower-case name,
-    ``aliases_used`` collects the names of the aliases read. ``output`` are the select list's names in clauses
-    that see these names, else None; ``named_windows`` the definitions of the WINDOW clause.
-    ``inside_aggregate`` is true within an aggregate's arguments.
+    ``aggregates`` and ``windows`` collect the calls found; None if the clause allows no such calls.
+    ``aliases`` are the select list's earlier columns by lower-case name; ``aliases_used`` collects the names
+    of the aliases read. ``output`` has the select list's names if the clause can read them, else None.
+    ``named_windows`` has the definitions of the WINDOW clause. ``inside_aggregate`` is True within an
+    aggregate's arguments.
     """
 
     queries: "Queries"
@@ -110,14 +112,14 @@ class ExpressionBinder(msgspec.Struct):
 
     @property
     def context(self) -> StatementContext:
-        """The shared state of the whole statement."""
+        """The state that all binders of the statement share."""
         return self.queries.context
 
     def bind(self, node: exp.Expr) -> Expr:
-        """The typed expression of a node.
+        """Return the typed expression of a node.
 
-        Raises ProgrammingError with Spark's condition, NotSupportedError for constructs that aren't
-        implemented; both point at the innermost node with a position.
+        Raises ProgrammingError with Spark's condition, and NotSupportedError for constructs that aren't
+        implemented; the error's position is that of the innermost node that has a position.
         """
         entry = handler_of(type(node))
         if entry is None:
@@ -138,22 +140,23 @@ class ExpressionBinder(msgspec.Struct):
             context.depth -= 1
 
     def bind_all(self, nodes: Sequence[exp.Expr]) -> list[Expr]:
-        """The typed expressions of several nodes, in order; errors as :meth:`bind`."""
+        """Return the typed expressions of several nodes, in order. Raises the errors of :meth:`bind`."""
         check()
         return [self.bind(node) for node in nodes]
 
     def within(self, *, inside_aggregate: bool) -> "ExpressionBinder":
-        """A copy of the binder for the arguments of an aggregate (``inside_aggregate``), or for expressions
-        outside of aggregates."""
+        """Return a copy of the binder with this value of ``inside_aggregate``: True for the arguments of an
+        aggregate, False for expressions outside of aggregates."""
         return replace(self, inside_aggregate=inside_aggregate)
 
     def name(self, node: exp.Expr) -> str:
-        """Spark's text of a node, for names of result columns and for messages."""
+        """Return the text by which Spark shows a node in names of result columns and in messages."""
         return name_of(node, self)
 
     def window(self, node: exp.Window) -> exp.Window:
-        """The window of an OVER clause: the clause itself, or the definition that ``OVER name`` names. Raises
-        MISSING_WINDOW_SPECIFICATION if the WINDOW clause has no such definition."""
+        """Return the definition of an OVER clause's window: the clause itself or, for ``OVER name``, the
+        definition of ``name`` in the WINDOW clause. Raises MISSING_WINDOW_SPECIFICATION if there is no such
+        definition."""
         alias = node.args.get("alias")
         if alias is None:
             return node
@@ -169,8 +172,8 @@ class ExpressionBinder(msgspec.Struct):
         return named
 
     def condition(self, node: exp.Expr) -> Expr:
-        """The boolean expression of a WHERE condition. Raises DATATYPE_MISMATCH.FILTER_NOT_BOOLEAN if the
-        condition isn't boolean."""
+        """Bind a condition of WHERE to a boolean expression. Raises DATATYPE_MISMATCH.FILTER_NOT_BOOLEAN if
+        it isn't boolean."""
         expression = self.bind(node)
         if expression.type != BOOLEAN:
             shown = self.name(node)
@@ -184,8 +187,8 @@ class ExpressionBinder(msgspec.Struct):
 
 
 def cast_to(expression: Expr, data_type: pa.DataType) -> Expr:
-    """The expression as ``data_type`` by an implicit cast; an expression of that type is returned unchanged,
-    and a literal whose cast can't fail is converted immediately."""
+    """Return ``expression`` implicitly cast to ``data_type``. An expression of that type is returned
+    unchanged, and a literal whose cast can't fail is converted immediately."""
     if expression.type == data_type:
         return expression
     if isinstance(expression, Literal):
@@ -206,6 +209,6 @@ def cast_to(expression: Expr, data_type: pa.DataType) -> Expr:
 
 
 def unify(operands: Sequence[Expr]) -> list[Expr] | None:
-    """The operands, each cast to their least common type; None if there is no common type."""
+    """Return the operands cast to their least common type; None if they have no common type."""
     wanted = coercion.common_type(operand.type for operand in operands)
     return None if wanted is None else [cast_to(operand, wanted) for operand in operands]

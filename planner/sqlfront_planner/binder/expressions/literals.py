@@ -1,4 +1,5 @@
-"""Binding of literals: numbers, strings, intervals, parameters, and words that stand for a run value."""
+"""Binding of literals: numbers, strings, intervals, parameters, and words such as ``current_date`` whose
+value is fixed once per run."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -23,7 +24,7 @@ _SELECTED = (exp.Literal, exp.Neg, exp.Placeholder)
 
 @handles(exp.Literal, arguments="this is_string")
 def bind_literal(binder: ExpressionBinder, node: exp.Literal) -> Expr:
-    """Bind a number or a string to a parameter, if the literal can be lifted, or to a literal."""
+    """Bind a number or a string to a parameter if :func:`lifted` allows, else to a literal."""
     return lifted(binder, node, _literal(node))
 
 
@@ -32,8 +33,8 @@ def _literal(node: exp.Literal) -> Literal:
 
 
 def bind_list(binder: ExpressionBinder, nodes: Sequence[exp.Expr]) -> list[Expr]:
-    """Bind the items of a list. The literals of a list of more than 2,000 items stay literals, which saves
-    the time of a parameter each."""
+    """Bind the items of a list. In a list of more than 2,000 items, literals are not made parameters, which
+    would take too long."""
     if len(nodes) <= _MOST_PARAMETERS:
         return binder.bind_all(nodes)
     check()
@@ -41,18 +42,20 @@ def bind_list(binder: ExpressionBinder, nodes: Sequence[exp.Expr]) -> list[Expr]
 
 
 def literal_of(node: exp.Expr) -> Literal | None:
-    """The literal of a node that is a number, with or without a minus sign, or a string; None for any other
-    node."""
+    """Return the literal of a node that is a string, or a number with or without a minus sign; None for any
+    other node."""
     if isinstance(node, exp.Literal):
         return _literal(node)
     return negative_literal(node) if isinstance(node, exp.Neg) else None
 
 
 def lifted(binder: ExpressionBinder, node: exp.Expr, literal: Literal) -> Expr:
-    """The parameter in the place of ``literal`` if its value doesn't change the plan, else the literal. A
-    literal can be lifted if a condition compares it with a column, if UPDATE stores it, or if the whole query
-    selects only such literals (:func:`selected_column`). ``node`` is the literal's node, or the minus sign
-    before it."""
+    """Return a parameter in place of ``literal`` if another value of the same type would not change the plan,
+    else the literal.
+
+    A literal becomes a parameter if a condition compares it with a column, if UPDATE stores it, or if the
+    whole query selects only such literals (:func:`selected_column`). ``node`` is the literal's node, or the
+    node of the minus sign before it."""
     number_or_string, negative = (node.this, True) if isinstance(node, exp.Neg) else (node, False)
     if is_compared(node, binder.context.conditions) or is_stored(node):
         return binder.context.lift(number_or_string, literal, negative=negative)
@@ -63,8 +66,8 @@ def lifted(binder: ExpressionBinder, node: exp.Expr, literal: Literal) -> Expr:
 
 
 def selected_column(node: exp.Expr) -> int | None:
-    """The ordinal of the result column that a literal is and names, if the whole query is like ``SELECT 1,
-    'a'``; else None."""
+    """Return the ordinal of the result column that the literal at ``node`` forms, if the whole query selects
+    only literals, like ``SELECT 1, 'a'``; else None."""
     select = node.parent
     if not isinstance(select, exp.Select) or select.parent is not None:
         return None
@@ -75,10 +78,12 @@ def selected_column(node: exp.Expr) -> int | None:
 
 
 def is_compared(node: exp.Expr, conditions: dict[int, bool]) -> bool:
-    """Whether a condition in WHERE or ON compares an expression with a column to the literal ``node`` (or the
-    minus sign before it): another literal of the same type changes nothing but the value. Elsewhere literals
-    determine names, types and plans. ``conditions`` caches by node identity whether AND, OR, NOT and
-    parentheses belong to WHERE or ON."""
+    """Return whether a condition in WHERE or ON compares the literal ``node`` (or the minus sign before it)
+    with an expression that has a column. Then another literal of the same type changes only the value;
+    elsewhere literals determine names, types and plans.
+
+    ``conditions`` is a cache by the ``id()`` of AND, OR, NOT and parentheses: True if the node belongs to
+    WHERE or ON."""
     comparison = node.parent
     match comparison:
         case exp.In():
@@ -103,7 +108,8 @@ def is_compared(node: exp.Expr, conditions: dict[int, bool]) -> bool:
 
 
 def is_stored(node: exp.Expr) -> bool:
-    """Whether a literal (or the minus sign before it) is the whole value that UPDATE gives to a column."""
+    """Return whether a literal (or the minus sign before it) is the whole value that UPDATE assigns to a
+    column."""
     return isinstance(node.parent, exp.Paren) and _changes(node.parent.parent)
 
 
@@ -126,7 +132,7 @@ def bind_null(binder: ExpressionBinder, node: exp.Null) -> Expr:
 @handles(exp.HexString, arguments="this")
 def bind_hex(binder: ExpressionBinder, node: exp.HexString) -> Expr:
     """Bind ``X'1F'`` to a binary literal; an odd number of digits gets a leading zero. Raises
-    INVALID_TYPED_LITERAL."""
+    INVALID_TYPED_LITERAL for text that isn't hexadecimal."""
     digits = str(node.this)
     try:
         return Literal(BINARY, bytes.fromhex(digits if len(digits) % 2 == 0 else f"0{digits}"))
@@ -138,8 +144,8 @@ def bind_hex(binder: ExpressionBinder, node: exp.HexString) -> Expr:
 
 @handles(exp.Placeholder)
 def bind_placeholder(binder: ExpressionBinder, node: exp.Placeholder) -> Expr:
-    """Bind ``?`` and ``:name`` to the argument's parameter. Raises UNBOUND_SQL_PARAMETER without an
-    argument."""
+    """Bind ``?`` or ``:name`` to a parameter that reads the argument. Raises UNBOUND_SQL_PARAMETER if there
+    is no argument for it."""
     context, name = binder.context, node.this
     column = selected_column(node)
     return context.parameter(name) if column is None else context.title(name, column)
@@ -154,8 +160,8 @@ def bind_interval(binder: ExpressionBinder, node: exp.Interval) -> Expr:
 
 @handles(exp.CurrentDate, exp.CurrentTimestamp, arguments="")
 def bind_current(binder: ExpressionBinder, node: exp.CurrentDate | exp.CurrentTimestamp) -> Expr:
-    """Bind ``current_date`` and ``current_timestamp`` without parentheses, which are fixed once per run; a
-    column of that name takes precedence."""
+    """Bind ``current_date`` or ``current_timestamp`` without parentheses, whose value is fixed once per run;
+    a column of the same name takes precedence."""
     name, kind = CURRENT[type(node)]
     if binder.scope.resolve((name,)) is not None:
         return binder.bind(exp.column(name))

@@ -89,9 +89,9 @@ def bind_arithmetic(binder: ExpressionBinder, node: exp.Binary) -> Expr:
 
 
 def arithmetic(binder: ExpressionBinder, operator: str, left: Expr, right: Expr, node: exp.Expr) -> Expr:
-    """The typed call of an arithmetic operator by its registry name (``operator``, such as "add") over bound
-    operands, with Spark's casts; ``node`` is for messages. Raises DATATYPE_MISMATCH.BINARY_OP_DIFF_TYPES or
-    .BINARY_OP_WRONG_TYPE if Spark has no such operator."""
+    """Return the typed call of the arithmetic operator with the registry name ``operator``, such as "add",
+    over bound operands, with Spark's casts; ``node`` is for messages. Raises
+    DATATYPE_MISMATCH.BINARY_OP_DIFF_TYPES or .BINARY_OP_WRONG_TYPE if Spark has no such operator."""
     if operator in ("add", "subtract") and (left.type in DATETIMES or right.type in DATETIMES):
         moved = time_arithmetic.time_arithmetic(binder, operator, left, right, node)
         if moved is not None:
@@ -112,8 +112,8 @@ def arithmetic(binder: ExpressionBinder, operator: str, left: Expr, right: Expr,
 
 
 def _beside_string(left: pa.DataType, right: pa.DataType) -> tuple[pa.DataType, pa.DataType]:
-    """The operands' types for the error about a mismatch: a string counts as the type of the other operand,
-    NULL as a string."""
+    """Return the operands' types as Spark's error about a mismatch shows them: a string operand counts as the
+    type of the other operand, NULL beside a string as a string."""
     if is_string(left) and not pa.types.is_nested(right):
         return (left, left) if right == VOID else (right, right)
     if is_string(right) and not pa.types.is_nested(left):
@@ -122,8 +122,9 @@ def _beside_string(left: pa.DataType, right: pa.DataType) -> tuple[pa.DataType, 
 
 
 def _operand_type(operator: str, left: pa.DataType, right: pa.DataType) -> pa.DataType | None:
-    """The type that both operands of an arithmetic operator are cast to; some decimal type if the rules for
-    decimals, which cast each operand, apply; None for a mismatch."""
+    """Return the type that both operands of an arithmetic operator are cast to; None if they don't fit. A
+    decimal type only means that the rules for decimals apply, which cast each operand to a type of its
+    own."""
     if left == VOID and right == VOID:
         return BIGINT if operator == "div" else DOUBLE
     if is_string(left) and is_string(right):
@@ -148,9 +149,9 @@ def _decimal_arithmetic(binder: ExpressionBinder, operator: str, left: Expr, rig
 
 
 def decimal_operands(binder: ExpressionBinder, left: Expr, right: Expr) -> tuple[Expr, Expr]:
-    """Both operands as decimals: a whole number is cast to the decimal that holds its type, an integer
-    literal other than a TINYINT becomes the narrowest decimal of its value, NULL gets the other operand's
-    type."""
+    """Return both operands as decimals. A whole number is cast to the decimal type that holds its type, an
+    integer literal other than a TINYINT becomes the narrowest decimal of its value, and NULL gets the other
+    operand's type."""
 
     def convert(operand: Expr, other: Expr) -> Expr:
         if is_decimal(operand.type):
@@ -171,7 +172,7 @@ def decimal_operands(binder: ExpressionBinder, left: Expr, right: Expr) -> tuple
 
 @handles(exp.Neg)
 def bind_negative(binder: ExpressionBinder, node: exp.Neg) -> Expr:
-    """Bind ``-x``; before a number as written, the sign is part of the literal."""
+    """Bind ``-x``; if ``x`` is a number in the text, the sign is part of the literal."""
     literal = negative_literal(node)
     if literal is not None:
         return lifted(binder, node, literal)
@@ -209,12 +210,14 @@ def bind_bitwise_not(binder: ExpressionBinder, node: exp.BitwiseNot) -> Expr:
 
 @handles(*BITWISE, *SHIFTS, exp.DPipe, arguments="this expression expressions safe")
 def bind_bitwise(binder: ExpressionBinder, node: exp.Expr) -> Expr:
-    """Bind ``& ^ | << >> >>> ||``, which have one precedence in sqlglot, but not in Spark."""
+    """Bind ``& ^ | << >> >>> ||``; sqlglot parses all of these with one precedence, so they are regrouped by
+    Spark's."""
     return _chained(binder, regrouped(node))
 
 
 def _chained(binder: ExpressionBinder, node: exp.Expr) -> Expr:
-    """Bind an operator together with the chain of operators on its left, without recursion over the chain."""
+    """Bind an operator whose left operand is a chain of operators, such as ``a + b + c``, in a loop over the
+    chain instead of by recursion."""
     chain = spine(node, _CHAINED)
     first = binder.bind(left_of(chain[0]))
     return fold_chain(chain, first, lambda left, link: _operator(binder, left, link))
@@ -257,9 +260,9 @@ def _shift(binder: ExpressionBinder, function: str, left: Expr, right: Expr, nod
 
 
 def concatenation(binder: ExpressionBinder, operands: list[Expr], node: exp.Expr, function: str) -> Expr:
-    """Bind ``||`` and ``concat`` (``function``) to a call over arrays of one type, over binaries, or over all
-    operands as strings. Raises DATATYPE_MISMATCH.DATA_DIFF_TYPES for arrays without a common type or beside
-    other types, and for maps and structs."""
+    """Bind ``||`` or ``concat`` (``function``, for messages) to a call over arrays of one type, over
+    binaries, or over all operands as strings. Raises DATATYPE_MISMATCH.DATA_DIFF_TYPES for arrays without a
+    common type, arrays beside other types, maps and structs."""
     kinds = {operand.type for operand in operands}
     wanted: pa.DataType | None = types.BINARY if kinds == {types.BINARY} else STRING
     if any(pa.types.is_nested(kind) for kind in kinds):
@@ -274,7 +277,7 @@ def concatenation(binder: ExpressionBinder, operands: list[Expr], node: exp.Expr
 
 @handles(exp.And, exp.Or, arguments="this expression")
 def bind_connective(binder: ExpressionBinder, node: exp.And | exp.Or) -> Expr:
-    """Bind AND and OR, three-valued; chains of one operator are bound without recursion."""
+    """Bind AND or OR; chains of one operator are bound without recursion."""
     kind = type(node)
     chain = spine(node, {kind})
     operands = [binder.bind(chain[0].this)]
@@ -296,7 +299,7 @@ def _booleans(binder: ExpressionBinder, left: Expr, right: Expr, node: exp.Expr)
 
 @handles(exp.Not)
 def bind_not(binder: ExpressionBinder, node: exp.Not) -> Expr:
-    """Bind NOT, also the NOT of NOT IN and NOT BETWEEN."""
+    """Bind NOT, also where it is part of NOT IN or NOT BETWEEN."""
     operand = binder.bind(node.this)
     if operand.type == VOID or is_string(operand.type):
         operand = cast_to(operand, BOOLEAN)
@@ -306,7 +309,7 @@ def bind_not(binder: ExpressionBinder, node: exp.Not) -> Expr:
 
 
 def negation(operand: Expr) -> Expr:
-    """The call of NOT over a boolean expression."""
+    """Return the call of NOT over a boolean expression."""
     return Call(BOOLEAN, "not", (operand,))
 
 
@@ -316,8 +319,8 @@ def negation(operand: Expr) -> Expr:
 def _mismatch(
     binder: ExpressionBinder, node: exp.Expr, left: pa.DataType, right: pa.DataType, wanted: str
 ) -> Error:
-    """Spark's error for a binary operator's operands: of two different types, or of one type that the
-    operator doesn't accept; ``wanted`` is the text of the accepted types."""
+    """Make Spark's error for a binary operator's operands, which have two different types or one type that
+    the operator doesn't accept; ``wanted`` is the text of the accepted types."""
     if left == right:
         return _wrong_type(binder, node, left, wanted)
     return failure(
@@ -340,8 +343,8 @@ def _wrong_type(binder: ExpressionBinder, node: exp.Expr, given: pa.DataType, wa
 
 
 def wrong_operand(binder: ExpressionBinder, node: exp.Expr, given: pa.DataType, wanted: str) -> Error:
-    """Spark's error for the operand of a unary operator: its type is ``given``, ``wanted`` is the text of the
-    accepted types."""
+    """Make Spark's error for a unary operator whose operand has the type ``given``; ``wanted`` is the text of
+    the accepted types."""
     inner = unparenthesized(node.this)
     return failure(
         "DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE",

@@ -1,4 +1,4 @@
-"""Binding of predicates: comparisons, BETWEEN, IN over lists, LIKE and its relatives, IS."""
+"""Binding of predicates: comparisons, BETWEEN, IN over lists, LIKE, ILIKE, RLIKE, and IS."""
 
 from decimal import Decimal
 from typing import Final, cast
@@ -62,9 +62,9 @@ def bind_comparison(binder: ExpressionBinder, node: exp.Binary) -> Expr:
 
 
 def comparison(binder: ExpressionBinder, operator: str, left: Expr, right: Expr, node: exp.Expr) -> Expr:
-    """The typed call of a comparison by its registry name (``operator``, such as "less") with operands of one
-    type; TRUE or FALSE if a decimal literal beyond bigint's range decides the comparison. ``node`` is for
-    messages."""
+    """Return the typed call of the comparison with the registry name ``operator``, such as "less", with both
+    operands cast to one type; ``node`` is for messages. If a decimal literal beyond bigint's range decides
+    the comparison, the result is the literal TRUE or FALSE."""
     decided = _beyond_bigint(binder, operator, left, right)
     if decided is not None:
         return Literal(BOOLEAN, decided)
@@ -73,8 +73,8 @@ def comparison(binder: ExpressionBinder, operator: str, left: Expr, right: Expr,
 
 
 def _beyond_bigint(binder: ExpressionBinder, operator: str, left: Expr, right: Expr) -> bool | None:
-    """The truth value of ``left operator right`` if a whole number, also a null, is compared by ``< <= > >=``
-    with a decimal literal beyond bigint's range; None for other comparisons."""
+    """Return the truth value of ``left operator right`` if ``< <= > >=`` compares a whole number with a
+    decimal literal beyond bigint's range (even if the number is null); None for other comparisons."""
     if operator not in _MIRRORED:
         return None
     if is_integral(right.type):
@@ -91,7 +91,7 @@ def _beyond_bigint(binder: ExpressionBinder, operator: str, left: Expr, right: E
 
 
 def comparable(binder: ExpressionBinder, left: Expr, right: Expr, node: exp.Expr) -> tuple[Expr, Expr]:
-    """Both operands, cast to the type in which Spark compares their types. Raises
+    """Return both operands cast to the type in which Spark compares them. Raises
     DATATYPE_MISMATCH.BINARY_OP_DIFF_TYPES, or .INVALID_ORDERING_TYPE for a type without an order."""
     if left.type == right.type and not pa.types.is_nested(left.type):
         return left, right
@@ -140,12 +140,12 @@ def _in_decimal(operand: Expr, other: Expr) -> Expr:
 
 
 def _settled(binder: ExpressionBinder, operand: Expr, other: Expr, kind: pa.DataType) -> Expr:
-    """The operand as a literal, if it is a lifted literal and the plan depends on its value; else the operand
-    unchanged.
+    """Return the operand as a literal, and pin its value, if it is a lifted literal (a parameter made from a
+    literal of the text) whose value affects the plan; else return the operand unchanged.
 
-    ``kind`` is the type of the comparison. If the ``other`` operand would be cast to the literal's type, a
-    plan for the literal's value often casts the literal instead, and sources understand such comparisons. A
-    literal whose own cast may fail is settled, too, because planning has to report the error.
+    ``kind`` is the type of the comparison. If the ``other`` operand would be cast to the literal's type,
+    planning with the literal's value can often cast the literal instead, which sources can evaluate. A
+    literal whose cast may fail becomes a literal again, too, because planning has to report the error.
     """
     if not isinstance(operand, Parameter):
         return operand
@@ -168,8 +168,8 @@ def bind_between(binder: ExpressionBinder, node: exp.Between) -> Expr:
 
 @handles(exp.In, arguments="this expressions query")
 def bind_in(binder: ExpressionBinder, node: exp.In) -> Expr:
-    """Bind ``a IN (b, c)`` over values or a query. Raises INVALID_SQL_SYNTAX.EMPTY_IN_PREDICATE without
-    values."""
+    """Bind ``a IN (b, c)`` over values or ``a IN (SELECT ...)``. Raises INVALID_SQL_SYNTAX.EMPTY_IN_PREDICATE
+    for an empty list."""
     refuse_predicate(node.this, node)
     query = node.args.get("query")
     if query is not None:
@@ -185,7 +185,7 @@ def bind_in(binder: ExpressionBinder, node: exp.In) -> Expr:
 
 
 def membership(binder: ExpressionBinder, value: Expr, choices: list[Expr], node: exp.Expr) -> Expr:
-    """Bind ``value IN (choices)``, all cast to their least common type. Raises
+    """Bind ``value IN (choices)``, after casting all operands to their least common type. Raises
     DATATYPE_MISMATCH.DATA_DIFF_TYPES, or .INVALID_ORDERING_TYPE for a type that can't be compared."""
     kind = common_type([value.type, *(choice.type for choice in choices)])
     if kind is None and all(same_but_for_names(value.type, choice.type) for choice in choices):
@@ -252,8 +252,8 @@ def _quantified(
     *,
     negated: bool,
 ) -> Expr:
-    """Bind ``LIKE ANY (...)``: one comparison of ``value`` per pattern, joined by OR (ALL: by AND); each is
-    negated if ``negated``. ``function`` is the registry name, such as "like"."""
+    """Bind ``value LIKE ANY (...)`` to one call of ``function`` (a registry name, such as "like") per
+    pattern, joined by OR, or ``LIKE ALL`` joined by AND. If ``negated``, each call is negated."""
     inner = quantifier.this
     choices = inner.expressions if isinstance(inner, exp.Tuple) else [unparenthesized(inner)]
     if function == "rlike" or any(isinstance(choice, exp.Query) for choice in choices):

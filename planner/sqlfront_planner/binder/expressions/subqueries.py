@@ -40,14 +40,15 @@ def bind_exists(binder: ExpressionBinder, node: exp.Exists) -> Expr:
 
 @handles(exp.Any, exp.All)
 def bind_quantifier(binder: ExpressionBinder, node: exp.Any | exp.All) -> Expr:
-    """Raise NotSupportedError for ``= ANY (SELECT ...)`` and ``= ALL (SELECT ...)``, which Spark doesn't
-    have."""
+    """Raise NotSupportedError for comparisons such as ``= ANY (SELECT ...)`` and ``= ALL (SELECT ...)``,
+    which Spark doesn't have."""
     raise unsupported(node.key.upper(), node)
 
 
 def in_subquery(binder: ExpressionBinder, node: exp.In, query: exp.Expr) -> Expr:
-    """Bind ``a IN (query)`` and ``(a, b) IN (query)``; both sides are cast to their common types. Raises
-    DATATYPE_MISMATCH.IN_SUBQUERY_LENGTH_MISMATCH or .IN_SUBQUERY_DATA_TYPE_MISMATCH."""
+    """Bind ``a IN (query)`` or ``(a, b) IN (query)``; each value and the query's column beside it are cast to
+    their common type. Raises DATATYPE_MISMATCH.IN_SUBQUERY_LENGTH_MISMATCH or
+    .IN_SUBQUERY_DATA_TYPE_MISMATCH."""
     left = unparenthesized(node.this)
     nodes = left.expressions if isinstance(left, exp.Tuple) else [left]
     operands = binder.bind_all(nodes)

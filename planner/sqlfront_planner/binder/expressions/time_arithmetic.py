@@ -36,8 +36,8 @@ _SMALL: Final = (types.TINYINT, types.SMALLINT, INT)
 def time_arithmetic(
     binder: ExpressionBinder, operator: str, left: Expr, right: Expr, node: exp.Expr
 ) -> Expr | None:
-    """Bind ``left operator right``, of which one side at least is a date or timestamp: the other side is
-    added or subtracted, or the difference of two times taken. ``operator`` is "add" or "subtract".
+    """Bind ``left operator right`` if at least one operand is a date or timestamp: an amount is added to it
+    or subtracted from it, or the difference of two times is taken. ``operator`` is "add" or "subtract".
 
     Returns None if Spark has no such operator for times. Raises UNEXPECTED_INPUT_TYPE for an amount of a
     wrong type.
@@ -73,9 +73,11 @@ def time_arithmetic(
 def _moved_by_null(
     binder: ExpressionBinder, operator: str, left: Expr, right: Expr, node: exp.Expr, *, swapped: bool
 ) -> Expr:
-    """The null that a date or timestamp plus or minus NULL gives. An added NULL counts as an interval, which
-    makes a timestamp of a date; in a difference NULL has the other operand's type, so that the result is an
-    interval. ``swapped``: NULL was the left operand."""
+    """Return the null that a date or timestamp plus or minus NULL gives.
+
+    An added NULL counts as an interval, so that a date becomes a timestamp. In a difference NULL has the
+    other operand's type, so that the result is an interval. ``swapped``: NULL is the left operand in the
+    text."""
     if operator == "add":
         binder.context.moved[id(node)] = TimeShift(node, MovedBy.INTERVAL, swapped)
         return Literal(TIMESTAMP if left.type == DATE else left.type, None)
@@ -83,8 +85,8 @@ def _moved_by_null(
 
 
 def _other_time(operand: Expr, other: Expr) -> pa.DataType:
-    """The type to which an operand of a difference is cast: a string gets the type of the date or timestamp
-    beside it; other operands keep their type."""
+    """Return the type to which ``operand``, an operand of a difference, is cast: a string beside a date or
+    timestamp gets the type of ``other``; any other operand keeps its type."""
     return other.type if is_string(operand.type) and other.type in DATETIMES else operand.type
 
 
@@ -104,9 +106,9 @@ def _move_days(binder: ExpressionBinder, operator: str, left: Expr, right: Expr,
 def interval_arithmetic(
     binder: ExpressionBinder, operator: str, left: Expr, right: Expr, node: exp.Expr
 ) -> Expr | None:
-    """Bind ``left operator right``, of which one side at least is an interval: the sum, difference or
-    quotient of two intervals of one kind, or an interval times or divided by a number. ``operator`` is a
-    registry name, such as "multiply".
+    """Bind ``left operator right`` if at least one operand is an interval: the sum, difference or quotient of
+    two intervals of one kind, or an interval times or divided by a number. ``operator`` is a registry name,
+    such as "multiply".
 
     Returns None if Spark has no such operator for intervals. Raises UNEXPECTED_INPUT_TYPE for two intervals
     that can't be added, subtracted or multiplied.
@@ -135,8 +137,8 @@ def interval_arithmetic(
 
 
 def _wrong_second(binder: ExpressionBinder, node: exp.Expr, given: pa.DataType) -> Error:
-    """Spark's error for a second operand of the type ``given``, a date or interval that the first operand
-    doesn't take."""
+    """Make Spark's error for an operator whose second operand has the type ``given``, a date or interval that
+    the first operand can't be combined with."""
     return failure(
         "DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE",
         f'Cannot resolve "{binder.name(node)}" due to data type mismatch: The second parameter does not take '

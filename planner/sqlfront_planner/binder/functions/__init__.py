@@ -1,4 +1,4 @@
-"""Binding of function calls: ``calls`` binds the functions of the registry, ``aggregates`` the calls of
-aggregate functions, and the other modules the functions with a special syntax or typing. ``function_names``
-lists the available functions.
+"""Binding of function calls: ``calls`` binds the scalar functions of the registry, ``aggregates`` the calls
+of aggregate functions, and the other modules the functions with a special syntax or special types.
+``function_names`` lists the available functions.
 """

@@ -72,8 +72,8 @@ def bind_aggregate(
     condition: exp.Expr | None = None,
     ignore_nulls: bool = False,
 ) -> Expr:
-    """Bind an aggregate call over the input's row: the call is added to the SELECT's calls, and its stand-in
-    is returned. ``condition`` is the condition of FILTER, None without one.
+    """Bind an aggregate call over the input's row: add the call to the SELECT's calls, and return the
+    stand-in for its value. ``condition`` is the condition of FILTER, None without FILTER.
 
     Raises ProgrammingError: NESTED_AGGREGATE_FUNCTION, and INVALID_WHERE_CONDITION or a similar error in
     clauses that allow no aggregate.
@@ -99,7 +99,7 @@ def bind_aggregate(
 
 
 def filter_condition(binder: ExpressionBinder, node: exp.Expr) -> Expr:
-    """The bound condition of FILTER (WHERE ...). Raises INVALID_AGGREGATE_FILTER.NOT_BOOLEAN if the condition
+    """Bind the condition of FILTER (WHERE ...). Raises INVALID_AGGREGATE_FILTER.NOT_BOOLEAN if the condition
     isn't boolean."""
     condition = binder.bind(node)
     if condition.type != BOOLEAN:
@@ -116,8 +116,8 @@ def filter_condition(binder: ExpressionBinder, node: exp.Expr) -> Expr:
 def aggregate_call(
     binder: ExpressionBinder, node: exp.Anonymous, name: str, *, ignore_nulls: bool = False
 ) -> AggregateCall:
-    """The typed call of the aggregate function ``name``, its arguments bound and cast to the types that the
-    function takes. ``ignore_nulls``: the call has IGNORE NULLS."""
+    """Return the typed call of the aggregate function ``name``, with bound arguments that are cast to the
+    types that the function takes. ``ignore_nulls``: the call has IGNORE NULLS."""
     entry = functions.lookup_aggregate(name)
     assert entry is not None
     nodes, distinct = _arguments(node)
@@ -159,8 +159,8 @@ def aggregate_call(
 
 def _refuse_unbuilt(name: str, operands: Sequence[Expr], node: exp.Expr) -> None:
     """Raise NotSupportedError for arguments that Spark's aggregates accept and that aren't implemented here:
-    percentile's frequency, mode's order, percentages as strings, timestamps as numbers, and the median of
-    intervals."""
+    a frequency for percentile, an order for mode, percentages as strings, timestamps as numbers, and
+    intervals for the median."""
     if name in _PERCENTILES and len(operands) > 1 and not _are_numbers(operands[1].type):
         raise unsupported(f"{name} with a percentage of {sql_name(operands[1].type)}", node)
     if len(operands) == _MORE_ARGUMENTS.get(name):
@@ -175,7 +175,7 @@ def _are_numbers(data_type: pa.DataType) -> bool:
 
 
 def _arguments(node: exp.Anonymous) -> tuple[list[exp.Expr], bool]:
-    """The nodes of the call's arguments, and whether DISTINCT stands before them."""
+    """Return the nodes of the call's arguments, and whether the call has DISTINCT."""
     nodes = node.expressions
     if len(nodes) == 1 and isinstance(nodes[0], exp.Distinct):
         refuse_unknown(nodes[0], frozenset({"expressions"}))
@@ -184,7 +184,7 @@ def _arguments(node: exp.Anonymous) -> tuple[list[exp.Expr], bool]:
 
 
 def _expanded(binder: ExpressionBinder, nodes: Sequence[exp.Expr]) -> list[Expr]:
-    """The bound arguments; ``*`` expands to all columns in scope, ``t.*`` to the columns of a relation."""
+    """Bind the arguments; ``*`` is expanded to all columns in scope, ``t.*`` to the columns of a relation."""
     operands: list[Expr] = []
     for part in nodes:
         if part.is_star:
@@ -197,8 +197,9 @@ def _expanded(binder: ExpressionBinder, nodes: Sequence[exp.Expr]) -> list[Expr]
 def constant_arguments(
     binder: ExpressionBinder, places: Sequence[int], arguments: tuple[Expr, ...], node: exp.Expr
 ) -> tuple[Expr, ...]:
-    """The arguments, in which parameters at ``places`` become literals. Raises
-    DATATYPE_MISMATCH.NON_FOLDABLE_INPUT if an argument at one of these places reads a column."""
+    """Return the arguments, with each parameter at one of the positions ``places`` replaced by a literal with
+    its value, which is pinned. Raises DATATYPE_MISMATCH.NON_FOLDABLE_INPUT if an argument at these positions
+    reads a column."""
     result = list(arguments)
     for place in places:
         if place < len(result):
@@ -215,7 +216,7 @@ def constant_arguments(
 
 
 def bind_grouping_call(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
-    """Bind ``grouping(key)`` (tinyint) and ``grouping_id(keys)`` (bigint) to a stand-in for the value. Raises
+    """Bind ``grouping(key)`` (tinyint) or ``grouping_id(keys)`` (bigint) to a stand-in for the value. Raises
     UNSUPPORTED_GROUPING_EXPRESSION in clauses that allow no aggregate."""
     if binder.aggregates is None:
         raise no_grouping_sets(node)
@@ -227,11 +228,12 @@ def bind_grouping_call(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
 
 
 def _grouping_argument(binder: ExpressionBinder, node: exp.Expr, name: str) -> Expr:
-    """A grouping key as an argument; HAVING and ORDER BY find fewer keys than the select list, see
-    :class:`OutputNames`.
+    """Bind an argument of ``grouping`` or ``grouping_id`` (``name``), which must be a grouping key. HAVING
+    and ORDER BY find fewer keys than the select list, see :class:`OutputNames`.
 
-    Raises ProgrammingError: UNSUPPORTED_GROUPING_EXPRESSION without grouping sets,
-    ``GROUPING_COLUMN_MISMATCH`` or ``GROUPING_ID_COLUMN_MISMATCH``, UNRESOLVED_COLUMN.
+    Raises ProgrammingError: UNSUPPORTED_GROUPING_EXPRESSION without grouping sets, and
+    ``GROUPING_COLUMN_MISMATCH``, ``GROUPING_ID_COLUMN_MISMATCH`` or UNRESOLVED_COLUMN for an argument that
+    isn't a key.
     """
     output = binder.output
     if output is None:
@@ -254,7 +256,7 @@ def _grouping_argument(binder: ExpressionBinder, node: exp.Expr, name: str) -> E
 
 
 def no_grouping_sets(node: exp.Expr) -> Error:
-    """The error UNSUPPORTED_GROUPING_EXPRESSION for ``grouping`` in a query without grouping sets."""
+    """Make the error UNSUPPORTED_GROUPING_EXPRESSION for ``grouping`` in a query without grouping sets."""
     return failure(
         "UNSUPPORTED_GROUPING_EXPRESSION",
         "grouping()/grouping_id() can only be used with GroupingSets/Cube/Rollup.",

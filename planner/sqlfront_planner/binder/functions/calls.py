@@ -83,8 +83,8 @@ _ARITHMETIC_FUNCTIONS: Final = {
 
 @handles(exp.Anonymous, arguments="this expressions")
 def bind_call(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
-    """Bind a function call by its name as written. Raises an error for a window function without OVER, and
-    the errors of :func:`~.expressions.arguments.no_such_function` for unknown names."""
+    """Bind a function call by its name. Raises an error for a window function without OVER, and the errors of
+    :func:`~.expressions.arguments.no_such_function` for unknown names."""
     name = function_name(node)
     if any(part.is_star for part in node.expressions) and lookup_aggregate(name) is None:
         node = _with_all_columns(binder, node)
@@ -110,8 +110,8 @@ def bind_call(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
 
 
 def _with_all_columns(binder: ExpressionBinder, node: exp.Anonymous) -> exp.Anonymous:
-    """The call with each star among its arguments, as in ``struct(*)`` or ``struct(t.*)``, expanded into
-    columns."""
+    """Return the call with each star among its arguments, as in ``struct(*)`` or ``struct(t.*)``, replaced by
+    the columns that the star means."""
     arguments: list[exp.Expr] = []
     for part in node.expressions:
         if not part.is_star:

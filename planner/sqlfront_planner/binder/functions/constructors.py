@@ -15,8 +15,8 @@ from sqlfront_values.expressions import Call, Expr, Literal
 
 
 def _struct(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
-    """Bind ``struct(a, b + 1, c AS d)``: fields are named like result columns, unnamed fields ``col1``,
-    ``col2``, ..."""
+    """Bind ``struct(a, b + 1, c AS d)``: a field has the name of its column or alias; any other field is
+    named by its position, ``col1``, ``col2``, ..."""
     names, values = [], []
     for place, part in enumerate(node.expressions, 1):
         inner = part.this if isinstance(part, exp.Alias) else part
@@ -26,7 +26,7 @@ def _struct(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
 
 
 def struct_of(names: Sequence[str], values: Sequence[Expr]) -> Expr:
-    """The call that makes a struct of bound values; ``names`` are the names of its fields."""
+    """Return the call that makes a struct of bound ``values``; ``names`` are the names of its fields."""
     kind = pa.struct([(name, value.type) for name, value in zip(names, values, strict=True)])
     return Call(kind, "struct", tuple(values))
 

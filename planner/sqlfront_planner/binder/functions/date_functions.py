@@ -66,8 +66,8 @@ def _date_part(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
 
 
 def extract(binder: ExpressionBinder, field: str, source: Expr, node: exp.Expr) -> Expr:
-    """Bind the extraction of a field, such as "YEAR", in any case, from a date, timestamp or interval. Raises
-    INVALID_EXTRACT_FIELD if the type has no such field."""
+    """Bind the extraction of ``field``, such as "YEAR" in any case, from a date, timestamp or interval.
+    Raises INVALID_EXTRACT_FIELD if the source's type has no such field."""
     function = _FIELDS.get(field.upper())
     if isinstance(source.type, types.IntervalType):
         unit = _INTERVAL_FIELDS.get(function or "", "")
@@ -82,7 +82,8 @@ def extract(binder: ExpressionBinder, field: str, source: Expr, node: exp.Expr) 
 
 
 def _unit(node: exp.Anonymous) -> str | None:
-    """The unit of ``timestampadd(MONTH, ...)``, None if the first argument isn't a unit."""
+    """Return the unit that is the first argument of a call such as ``timestampadd(MONTH, ...)``; None if the
+    first argument isn't a unit."""
     first = node.expressions[0] if node.expressions else None
     if len(node.expressions) != 3 or not isinstance(first, exp.Column) or first.args.get("table"):
         return None
@@ -90,8 +91,8 @@ def _unit(node: exp.Anonymous) -> str | None:
 
 
 def with_unit(name: str, node: exp.Anonymous) -> str | None:
-    """The registry name of a date function called with a unit, ``timestampadd`` or ``timestampdiff``; None if
-    the call has no unit, or if ``name`` is another function."""
+    """Return the registry name of a date function that is called with a unit, ``timestampadd`` or
+    ``timestampdiff``; None if the call has no unit, or if ``name`` is another function."""
     if _unit(node) is None:
         return None
     return UNIT_FUNCTIONS.get(name)
@@ -138,8 +139,8 @@ def _date_sub(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
 
 
 def _days(binder: ExpressionBinder, operand: Expr, node: exp.Expr) -> Expr:
-    """The operand of date_add and date_sub as an INT number of days: an int or a smaller type, a string or
-    NULL. Raises UNEXPECTED_INPUT_TYPE for other types."""
+    """Return the second operand of date_add or date_sub as an INT number of days. It may be an int or a
+    smaller type, a string or NULL; any other type raises UNEXPECTED_INPUT_TYPE."""
     small = is_integral(operand.type) and operand.type != BIGINT
     if not small and operand.type not in (types.VOID, STRING):
         raise failure(

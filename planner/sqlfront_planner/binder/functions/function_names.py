@@ -16,7 +16,7 @@ _SHOWN_ONLY: Final = frozenset({"!=", "<>", "||"})
 
 
 def function_names() -> tuple[str, ...]:
-    """Spark's functions and operators that are implemented here, sorted.
+    """Return the names of Spark's functions and operators that are implemented here, sorted.
 
     >>> [name for name in function_names() if name.startswith("ab") or name[0] in "<|"]
     ['<', '<<', '<=', '<=>', '<>', 'abs', '|', '||']

@@ -1,5 +1,8 @@
-"""Binding of grouped queries: the keys of GROUP BY (``group_by``), the step from the input's row to the
-groups' row (``group_rows``), and the names that HAVING and ORDER BY see there (``group_names``).
+"""Binding of grouped queries.
+
+``group_by`` binds the keys of GROUP BY; ``group_rows`` rewrites expressions over the input's row as
+expressions over the groups' row, which has the keys and the aggregates' values; ``group_names`` finds the
+names that HAVING and ORDER BY see over the groups.
 """
 
 from sqlfront_values.lazy_modules import lazy_submodules

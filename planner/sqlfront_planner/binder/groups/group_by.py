@@ -50,8 +50,8 @@ class Grouping(msgspec.Struct, frozen=True):
 
 
 def bind_grouping(binder: ExpressionBinder, group: exp.Expr, items: Sequence[Item]) -> Grouping:
-    """The grouping of a GROUP BY clause; ``items`` are the select list's expressions with their nodes, to
-    which positions and ALL refer.
+    """Bind a GROUP BY clause. ``items`` are the select list's expressions with their nodes, to which
+    positions (``GROUP BY 1``) and ALL refer.
 
     Raises ProgrammingError: GROUP_BY_POS_OUT_OF_RANGE, GROUP_BY_POS_AGGREGATE, GROUP_BY_AGGREGATE.
     """
@@ -79,9 +79,9 @@ def bind_grouping(binder: ExpressionBinder, group: exp.Expr, items: Sequence[Ite
 
 
 def _refuse_mixture(parts: Sequence[exp.Expr], clauses: Sequence[exp.Expr], group: exp.Expr) -> None:
-    """Raise NotSupportedError for several set clauses: ``a, b GROUPING SETS (...)`` or ``a, b WITH CUBE`` may
-    end a list of plain expressions, but only one of them. ``parts`` is the list, ``clauses`` are the set
-    clauses behind it."""
+    """Raise NotSupportedError if a GROUP BY has several set clauses. One set clause may follow a list of
+    plain expressions, as in ``a, b GROUPING SETS (...)`` or ``a, b WITH CUBE``; ``parts`` is that list,
+    ``clauses`` are the set clauses after it."""
     if len(clauses) > 1 or any(isinstance(part, _SETS) for part in parts):
         raise unsupported("GROUP BY with several of WITH CUBE, WITH ROLLUP and GROUPING SETS", group)
 
@@ -89,8 +89,9 @@ def _refuse_mixture(parts: Sequence[exp.Expr], clauses: Sequence[exp.Expr], grou
 def _sets_over(
     clause: exp.Expr, factors: list[list[tuple[int, ...]]], keys: "_Keys"
 ) -> list[tuple[int, ...]]:
-    """The grouping sets of a set clause behind a list: of ``GROUP BY a, b GROUPING SETS (...)``, over keys of
-    the list, or of ``WITH CUBE`` and ``WITH ROLLUP``. ``factors`` are the sets of each item of the list."""
+    """Return the grouping sets, as positions of keys, of a set clause that follows a list:
+    ``GROUP BY a, b GROUPING SETS (...)``, WITH CUBE or WITH ROLLUP. ``factors`` are the grouping sets of each
+    item of the list."""
     if isinstance(clause, exp.GroupingSets):
         if any(isinstance(part, _SETS) for part in clause.expressions):
             raise unsupported("A grouping set inside of GROUPING SETS after a list", clause)
@@ -99,8 +100,9 @@ def _sets_over(
 
 
 def _group_by_all(items: Sequence[Item], group: exp.Expr) -> Grouping:
-    """The grouping of GROUP BY ALL: every item of the select list without an aggregate is a key. Raises
-    UNRESOLVED_ALL_IN_GROUP_BY if another item reads a column outside of these keys."""
+    """Return the grouping of GROUP BY ALL, whose keys are the items of the select list without an aggregate.
+    Raises UNRESOLVED_ALL_IN_GROUP_BY if an item with an aggregate also reads a column outside of these
+    keys."""
     for expression, node in items:
         if any(isinstance(part, WindowOutput) for part in walk(expression)):
             raise unsupported("A window function with GROUP BY ALL", node)
@@ -133,7 +135,8 @@ def _is_all(parts: Sequence[exp.Expr], binder: ExpressionBinder) -> bool:
 
 @dataclass(slots=True)
 class _Keys:
-    """The distinct keys found so far (``found``), and their meanings, by which equal keys are recognized."""
+    """The distinct keys of a GROUP BY that were found so far (``found``). ``meanings`` has a normal form of
+    each key, by which equal keys are recognized."""
 
     binder: ExpressionBinder
     items: Sequence[Item]
@@ -144,8 +147,9 @@ class _Keys:
         self.binder, self.items, self.found, self.meanings = binder, items, [], []
 
     def place(self, node: exp.Expr) -> int:
-        """The position of the key that an item of GROUP BY means, an expression or a position of the select
-        list; a new key is added. Raises GROUP_BY_AGGREGATE for an aggregate function."""
+        """Return the position of the key that an item of GROUP BY means, after adding the key if it is new.
+        The item is an expression or a position of the select list. Raises GROUP_BY_AGGREGATE for an aggregate
+        function."""
         expression = self._by_position(node)
         if expression is None:
             expression = self.binder.bind(node)
@@ -202,8 +206,8 @@ def _holds_call(expression: Expr) -> bool:
 
 
 def _sets_of(node: exp.Expr, keys: _Keys) -> list[tuple[int, ...]]:
-    """The grouping sets, as positions of keys, of one item of GROUP BY; a plain expression gives one set of
-    one key."""
+    """Return the grouping sets, as positions of keys, of one item of GROUP BY; a plain expression gives one
+    set of one key."""
     match node:
         case exp.Rollup() | exp.Cube() if not node.expressions:
             raise unresolved_routine(node.key, node)
@@ -230,24 +234,24 @@ def _is_empty(node: exp.Expr) -> bool:
 
 
 def _set_of(node: exp.Expr, keys: _Keys) -> list[tuple[int, ...]]:
-    """The grouping sets, as positions of keys, of an element of GROUPING SETS; the element may be a set
-    clause itself."""
+    """Return the grouping sets, as positions of keys, of an element of GROUPING SETS, which may itself be a
+    CUBE, ROLLUP or GROUPING SETS."""
     if isinstance(node, _SETS):
         return _sets_of(node, keys)
     return [_joined([_places(node, keys)])]
 
 
 def _places(node: exp.Expr, keys: _Keys) -> tuple[int, ...]:
-    """The positions of the keys of an element: of several expressions in parentheses, or of one
-    expression."""
+    """Return the positions of the keys of an element of a set clause, which is one expression, or several
+    expressions in parentheses."""
     if isinstance(node, exp.Tuple):
         return _joined([(keys.place(part),) for part in node.expressions])
     return (keys.place(node.this if isinstance(node, exp.Paren) else node),)
 
 
 def _with_word(word: str, factors: list[list[tuple[int, ...]]]) -> list[tuple[int, ...]]:
-    """The grouping sets of ``GROUP BY a, b WITH ROLLUP``, or of ``WITH CUBE`` if ``word`` is "cube";
-    ``factors`` holds one set for each item of the list."""
+    """Return the grouping sets of ``GROUP BY a, b WITH CUBE`` if ``word`` is "cube", else of WITH ROLLUP;
+    ``factors`` has for each item of the list its only grouping set."""
     groups = [factor[0] for factor in factors]
     if word == "cube":
         return _subsets(groups)
@@ -262,8 +266,9 @@ def _subsets(groups: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
 
 
 def _product(factors: list[list[tuple[int, ...]]]) -> list[tuple[int, ...]]:
-    """The grouping sets of ``GROUP BY a, ROLLUP(b, c)``: every choice of one set per item, given the sets of
-    each item (``factors``). Raises FAILED_TO_PARSE_TOO_COMPLEX for very many sets."""
+    """Return the grouping sets of a list such as ``GROUP BY a, ROLLUP(b, c)``: a set for each choice of one
+    set per item. ``factors`` are the sets of each item. Raises FAILED_TO_PARSE_TOO_COMPLEX for very many
+    sets."""
     sets: list[tuple[int, ...]] = [()]
     for factor in factors:
         if len(sets) * len(factor) > _MOST_PLACES:
@@ -273,7 +278,7 @@ def _product(factors: list[list[tuple[int, ...]]]) -> list[tuple[int, ...]]:
 
 
 def _joined(groups: Iterable[tuple[int, ...]]) -> tuple[int, ...]:
-    """The union of the groups of positions, without duplicates, in order."""
+    """Return the union of groups of positions, without duplicates, in the order of first appearance."""
     return tuple(dict.fromkeys(place for group in groups for place in group))
 
 

@@ -1,10 +1,10 @@
-"""Names that HAVING and ORDER BY see over groups.
+"""The names that HAVING and ORDER BY can read in a grouped query.
 
-Spark looks names up in the plan below the clause. For HAVING that plan is the aggregation. For ORDER BY it is
-the aggregation, too, or a projection of it if there are window functions, or if HAVING needs more than the
-select list. ORDER BY finds the select list's names first, even inside of aggregate functions, which then
-can't read them. In a projection ORDER BY finds no aggregate functions, and of the groups only the keys that
-are columns.
+Spark looks names up in the plan below the clause. For HAVING that plan is the aggregation. For ORDER BY that
+plan is the aggregation or, if there are window functions or if HAVING needs more than the select list, a
+projection of the aggregation. ORDER BY finds the select list's names first, even inside of aggregate
+functions, which then can't read them. Over a projection ORDER BY finds no aggregate functions, and of the
+groups only the keys that are columns.
 """
 
 from collections.abc import Sequence
@@ -41,29 +41,29 @@ class BoundSelectList(msgspec.Struct, frozen=True):
 
     @property
     def uses_alias(self) -> bool:
-        """Whether a column of the select list reads another column of it."""
+        """True if a column of the select list reads another column of the list."""
         return any(item.uses_alias for item in self.items)
 
     def outputs(self) -> dict[str, list[Expr]]:
-        """The select list's expressions by lower-case name; several if columns share a name."""
+        """Return the select list's expressions by lower-case name; a name has several if columns share it."""
         outputs: dict[str, list[Expr]] = {}
         for item in self.items:
             outputs.setdefault(item.name.lower(), []).append(item.expression)
         return outputs
 
     def columns(self) -> tuple[Expr, ...]:
-        """The input's columns that keep their names in the select list."""
+        """Return the input's columns that the select list contains under their input names."""
         return tuple([item.expression for item in self.items if item.is_column])
 
     def aliases(self) -> frozenset[str]:
-        """The lower-case names that exactly one column of the select list has, unless the column is an input
-        column under its own name."""
+        """Return, in lower case, the names that exactly one column of the select list has, except names of
+        input columns that the list contains under their input names."""
         names = self.outputs()
         found = [item.name.lower() for item in self.items if not item.is_column]
         return frozenset([name for name in found if len(names[name]) == 1])
 
     def before_windows(self) -> dict[str, list[Expr]]:
-        """The select list's expressions, by lower-case name, that read no window function's result."""
+        """Return the select list's expressions that read no window function's result, by lower-case name."""
         columns = [item.expression for item in self.items]
         kept: dict[str, list[Expr]] = {}
         for name, found in self.outputs().items():
@@ -76,14 +76,13 @@ class BoundSelectList(msgspec.Struct, frozen=True):
 def in_having(
     selected: BoundSelectList, binder: ExpressionBinder, node: exp.Expr, grouping: Grouping | None
 ) -> tuple[OutputNames, bool]:
-    """The names that HAVING sees, and whether HAVING stands above the window functions.
+    """Return the names that HAVING sees, and whether HAVING is evaluated after the window functions.
 
-    Beside window functions the select list's names take precedence, even inside of aggregate functions. Over
-    grouping sets Spark treats a HAVING with aggregate functions of its own as a part of the select list,
-    which then knows the select list's names only; Spark leaves any other HAVING above the window functions.
-    HAVING is restricted to the select list's names, too, if operands have other types than the expressions
-    that they are compared or combined with: after casting the operands, Spark no longer recognizes the
-    groups' keys.
+    In a query with window functions, the select list's names take precedence, even inside of aggregate
+    functions. Over grouping sets Spark treats a HAVING with aggregate functions as a part of the select list;
+    such a HAVING sees the select list's names only. Any other HAVING over grouping sets is evaluated after
+    the window functions. It, too, sees the select list's names only if Spark has to cast its operands, since
+    Spark doesn't recognize the groups' keys after a cast.
 
     Raises ProgrammingError: UNSUPPORTED_FEATURE.LATERAL_COLUMN_ALIAS_IN_AGGREGATE_WITH_WINDOW_AND_HAVING.
     """
@@ -117,7 +116,7 @@ def in_having(
 
 
 def in_order(selected: BoundSelectList, grouping: Grouping) -> OutputNames:
-    """The names that ORDER BY sees over groups; the module's docstring has the rules."""
+    """Return the names that ORDER BY sees over groups, by the rules in the module's docstring."""
     is_projected = selected.has_windows or _having_adds(selected)
     columns, aliases = selected.columns(), selected.aliases()
     known = [key for key in grouping.keys if isinstance(key, Column)]
@@ -140,9 +139,9 @@ def in_order(selected: BoundSelectList, grouping: Grouping) -> OutputNames:
 def refuse_known_calls(
     selected: BoundSelectList, grouping: Grouping, binder: ExpressionBinder, order: exp.Expr
 ) -> None:
-    """Raise UNSUPPORTED_EXPR_FOR_OPERATOR for aggregate functions in ORDER BY beside aliases that the select
-    list reads. Spark only finds the functions if ORDER BY has a name that isn't in the select list, or beside
-    HAVING or grouping sets."""
+    """Raise UNSUPPORTED_EXPR_FOR_OPERATOR if ORDER BY has aggregate functions while columns of the select
+    list read aliases of the list. Spark accepts the combination with HAVING, with grouping sets, or if ORDER
+    BY has a name that isn't in the select list; then nothing is raised."""
     names = binder.output
     if names is None or not selected.uses_alias or selected.having is not None or grouping.sets is not None:
         return
@@ -161,8 +160,8 @@ def refuse_known_calls(
 
 
 def refuse_grouping_id(selected: BoundSelectList, order: Sequence[OrderItem]) -> None:
-    """Raise MISSING_ATTRIBUTES for ``grouping_id()`` in ORDER BY outside of the select list, if HAVING has
-    ``grouping``: Spark no longer has the value then."""
+    """Raise MISSING_ATTRIBUTES if ORDER BY has a ``grouping_id()`` that isn't in the select list while HAVING
+    has ``grouping``: Spark has dropped the value before it sorts."""
     if not _has(GroupingOutput, selected.having):
         return
     outputs = [item.expression for item in selected.items]
@@ -179,8 +178,8 @@ def refuse_grouping_id(selected: BoundSelectList, order: Sequence[OrderItem]) ->
 
 
 def has_calls(binder: ExpressionBinder, node: exp.Expr) -> bool:
-    """Whether an expression has aggregate functions, not counting the calls behind the names in the
-    expression."""
+    """Return whether an expression has aggregate functions of its own; functions in the definitions of the
+    names that it reads don't count."""
     try:
         replace(binder, aggregates=None, aliases_used=[]).bind(node)
     except Error:
@@ -189,7 +188,8 @@ def has_calls(binder: ExpressionBinder, node: exp.Expr) -> bool:
 
 
 def _needs_casts(binder: ExpressionBinder, names: OutputNames, node: exp.Expr) -> bool:
-    """Whether the expression, bound with ``names`` in scope, has implicit casts; False if binding fails."""
+    """Return whether Spark casts operands of the expression implicitly, if its names are found by ``names``;
+    False if the expression can't be bound."""
     try:
         bound = replace(binder, output=names, aggregates=None, windows=None, aliases_used=[]).bind(node)
     except Error:
@@ -199,8 +199,8 @@ def _needs_casts(binder: ExpressionBinder, names: OutputNames, node: exp.Expr) -
 
 
 def _having_adds(selected: BoundSelectList) -> bool:
-    """Whether HAVING reads a key or an aggregate function's value that is no column of the select list, nor a
-    part of one."""
+    """Return whether HAVING reads a key or an aggregate function's value that no column of the select list is
+    or contains."""
     known = [_as_counted(item.expression, selected.aggregates.calls) for item in selected.items]
     waiting = [] if selected.having is None else [selected.having]
     while waiting:
@@ -214,8 +214,8 @@ def _having_adds(selected: BoundSelectList) -> bool:
 
 
 def _as_counted(expression: Expr, calls: Sequence[AggregateCall]) -> Expr:
-    """The stand-in of ``count(*)`` for the stand-in of a call such as ``count(1)``, if ``calls`` has both,
-    since Spark counts both as one call; other expressions unchanged."""
+    """Return the stand-in of ``count(*)`` if the expression is the stand-in of a call such as ``count(1)``
+    and ``calls`` has both, since Spark treats them as one call; return any other expression unchanged."""
     if not isinstance(expression, AggregateOutput):
         return expression
     call = calls[expression.index]

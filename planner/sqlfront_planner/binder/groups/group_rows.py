@@ -1,5 +1,5 @@
-"""The step from the input's row to the groups' row: the keys, then the values of the aggregate calls, then
-the values of ``grouping``."""
+"""Rewriting of expressions over the input's row as expressions over the groups' row, which has the keys, then
+the values of the aggregate calls, then the values of ``grouping``."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -44,8 +44,8 @@ _MOST_REPEATED: Final = 10_000
 def grouped_plan(
     plan: LogicalPlan, grouping: Grouping, aggregates: Aggregates, *, grouped: bool
 ) -> tuple[LogicalPlan, "GroupRow"]:
-    """The plan of the groups, and a rewriter of expressions from the input's row to the groups' row.
-    ``grouped``: the query has GROUP BY.
+    """Return the plan that groups the rows of ``plan``, and a rewriter of expressions over the input's row as
+    expressions over the groups' row. ``grouped``: the query has GROUP BY.
 
     Grouping sets are a UNION ALL with one Aggregate each. For many sets of few rows, the plan repeats the
     rows once per set, as Spark does (its Expand), and groups once: thousands of branches take seconds to
@@ -76,7 +76,8 @@ def _grand_total(
     groupings: Sequence[GroupingCall],
     names: tuple[str, ...],
 ) -> LogicalPlan:
-    """The plan of ``GROUPING SETS (())`` alone: one row, even without input rows."""
+    """Return the plan of a query whose only grouping set is the empty set, ``GROUPING SETS (())``: one row,
+    even without input rows."""
     total = LogicalAggregate(plan, (), calls, names[: len(calls)])
     if not groupings:
         return total
@@ -91,9 +92,11 @@ def _expanded(
     groupings: Sequence[GroupingCall],
     names: tuple[str, ...],
 ) -> LogicalPlan:
-    """The plan of many grouping sets: one Aggregate over the cross join of ``plan`` with a table of the sets.
-    That table has a row per set: the set's number, the values of ``grouping``, and a flag per key in the set.
-    Equal sets differ by number, so each set gives its groups."""
+    """Return the plan of many grouping sets: one Aggregate over the cross join of ``plan`` with a table of
+    the sets.
+
+    The table has a row per set: the set's number, the values of ``grouping``, and for each key a flag whether
+    the set has the key. Equal sets have different numbers, so that each gives groups of its own."""
     assert grouping.sets is not None
     keys = grouping.keys
     input_row = plan.row()
@@ -124,7 +127,7 @@ def _expanded(
 
 
 def _sets_table(grouping: Grouping, groupings: Sequence[GroupingCall]) -> LogicalValues:
-    """A table with a row per grouping set; its columns are described at :func:`_expanded`."""
+    """Return the table of the grouping sets that :func:`_expanded` describes, with a row per set."""
     assert grouping.sets is not None
     schema = pa.schema(
         [
@@ -152,10 +155,10 @@ def _one_set(
     groupings: Sequence[GroupingCall],
     names: tuple[str, ...],
 ) -> LogicalPlan:
-    """The plan of the groups of one grouping set, whose keys have the positions ``places``, with nulls for
-    the other keys.
+    """Return the plan of the groups of one grouping set, which has the keys at the positions ``places``; the
+    other keys are null in its rows.
 
-    The empty set groups by a constant: without input rows Spark has no row for it.
+    The empty set groups by a constant, since Spark returns no row for it if there are no input rows.
     """
     keys = tuple(grouping.keys[place] for place in places) or (Literal(INT, 0),)
     key_names = tuple(names[place] for place in places) or ("all",)
@@ -172,7 +175,8 @@ def _one_set(
 
 
 def _grouping_value(call: GroupingCall, keys: tuple[Expr, ...], places: tuple[int, ...]) -> int:
-    """The value of a grouping call: a bit per argument (per key without arguments), the first highest, 1 if
+    """Return the value of a ``grouping`` or ``grouping_id`` call in the grouping set of the keys at
+    ``places``: one bit per argument (without arguments, per key), the first being the highest, which is 1 if
     the set omits that key. The arguments of ``grouping_id`` must be all keys in their order."""
     value = 0
     if call.type != TINYINT and call.arguments and call.arguments != keys:
@@ -197,8 +201,9 @@ def _key_name(key: Expr, place: int) -> str:
 
 
 class GroupRow(msgspec.Struct, frozen=True):
-    """The row of groups: the keys, the values of ``call_count`` aggregate calls, and the values of
-    ``grouping``, with their ``names``. ``grouped``: whether the query has GROUP BY."""
+    """The row of a group, and the rewriting of expressions over it. The row has the ``keys``, the values of
+    ``call_count`` aggregate calls and the values of ``grouping``; ``names`` are the names of its columns.
+    ``grouped``: the query has GROUP BY."""
 
     keys: tuple[Expr, ...]
     call_count: int
@@ -206,7 +211,8 @@ class GroupRow(msgspec.Struct, frozen=True):
     names: tuple[str, ...]
 
     def over(self, expression: Expr, node: exp.Expr) -> Expr:
-        """Rewrite an expression over the input's row over the groups' row; ``node`` is its place in the text.
+        """Return an expression over the input's row rewritten as an expression over the groups' row; ``node``
+        is the expression's node, for messages.
 
         Raises ProgrammingError (MISSING_AGGREGATION, MISSING_GROUP_BY) if the expression needs a column that
         isn't grouped.
@@ -230,8 +236,8 @@ class GroupRow(msgspec.Struct, frozen=True):
         return expression.with_children(changed)
 
     def over_order(self, expression: Expr, node: exp.Expr) -> Expr:
-        """Rewrite an expression of ORDER BY as :meth:`over`, but raise UNRESOLVED_COLUMN for a column that
-        isn't grouped."""
+        """Return an expression of ORDER BY rewritten over the groups' row as by :meth:`over`, except that a
+        column that isn't grouped raises UNRESOLVED_COLUMN."""
         try:
             return self.over(expression, node)
         except ProgrammingError as error:
@@ -243,8 +249,8 @@ class GroupRow(msgspec.Struct, frozen=True):
         return Column(output.type, place, self.names[place])
 
     def _outer(self, column: OuterColumn, node: exp.Expr) -> OuterColumn:
-        """The column of the enclosing row that a subquery reads, over the groups' row. Raises
-        MISSING_AGGREGATION or MISSING_GROUP_BY if the column isn't a key."""
+        """Return the outer column by which a subquery reads the groups' row, for ``column``, by which it
+        reads the input's row. Raises MISSING_AGGREGATION or MISSING_GROUP_BY if the column isn't a key."""
         for place, key in enumerate(self.keys):
             if isinstance(key, Column) and key.ordinal == column.ordinal:
                 return OuterColumn(column.type, place, column.name)

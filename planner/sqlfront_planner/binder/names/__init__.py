@@ -1,8 +1,8 @@
 """Names of result columns and names in messages.
 
-``expression_names`` gives an expression's name in the result, with the parts ``call_names`` and
-``window_names``. ``shown_names`` finds the known names nearest to a wrong name; ``spark_functions``
-lists the names of Spark's functions.
+``expression_names`` gives the name that an expression has as a result column, with ``call_names`` for
+function calls and ``window_names`` for window functions. ``shown_names`` finds the known names nearest to a
+wrong name; ``spark_functions`` lists the names of Spark's functions.
 """
 
 from sqlfront_values.lazy_modules import lazy_submodules

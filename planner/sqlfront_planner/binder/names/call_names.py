@@ -1,4 +1,5 @@
-"""Spark's text of function calls in names of result columns: the displayed name, and the defaults."""
+"""Spark's text of function calls in names of result columns: the function's displayed name, the arguments,
+and the default arguments that Spark adds."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -120,7 +121,7 @@ UNIT_FUNCTIONS: Final = {
 
 
 def call_text(node: exp.Expr, binder: Binder, text: Text) -> str:
-    """Spark's text of a function call; ``text`` makes the text of an argument."""
+    """Return Spark's text of a function call; ``text`` returns the text of an argument's node."""
     written = node.this if isinstance(node.this, str) else node.this.name
     name = str(written).removeprefix(FUNCTION_MARK).lower()
     special = _CALLS.get(name)
@@ -151,7 +152,8 @@ def call_text(node: exp.Expr, binder: Binder, text: Text) -> str:
 
 
 def _arguments(node: exp.Expr, binder: Binder, text: Text) -> tuple[list[str], bool]:
-    """The texts of the arguments (a star gives all columns), and whether they are DISTINCT."""
+    """Return the texts of a call's arguments (a star gives the names of all its columns), and whether the
+    call has DISTINCT."""
     nodes, distinct = node.expressions, False
     if len(nodes) == 1 and isinstance(nodes[0], exp.Distinct):
         nodes, distinct = nodes[0].expressions, True
@@ -172,8 +174,8 @@ def _struct_field(part: exp.Expr, text: Text) -> str:
 
 
 def _shown(name: str, count: int) -> tuple[str, tuple[str, ...]]:
-    """The displayed name of a function called with ``count`` arguments, and the texts of the default
-    arguments that Spark shows after them."""
+    """Return the name by which Spark shows the function ``name`` in a call with ``count`` arguments, and the
+    texts of the default arguments that Spark shows after the arguments."""
     entry = lookup_aggregate(name) or lookup_window(name)
     if entry is not None:
         missing = count - (len(entry.arguments) - entry.optional)
@@ -197,7 +199,8 @@ def _if(arguments: list[str]) -> str:
 
 
 def _array_sort(arguments: list[str]) -> str:
-    """The text of array_sort called with an array only, for which Spark shows its default comparison."""
+    """Return the text of ``array_sort`` for a call with one argument, the array: Spark also shows the lambda
+    of its default comparison."""
     item = "namedlambdavariable()"
     compared = f"(IF(({item} < {item}), -1, (IF(({item} > {item}), 1, 0))))"
     nulls = f"(IF(({item} IS NULL), 1, (IF(({item} IS NULL), -1, {compared}))))"

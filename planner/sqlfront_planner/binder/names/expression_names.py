@@ -1,8 +1,8 @@
 """Spark's text of expressions: names of result columns without an alias, and expressions in messages.
 
-Spark makes the name from the analysed expression without implicit casts. The name is the normalised text of
-the statement: operators in parentheses, function names in lower case, default arguments filled in. The rules
-below were derived from a running Spark (``tests/planner/test_names.py`` holds its answers).
+Spark makes the text from the analysed expression without implicit casts. It is a normal form of the query's
+text: operators in parentheses, function names in lower case, default arguments filled in. The rules below
+were derived from a running Spark (``tests/planner/test_names.py`` holds its answers).
 """
 
 from collections.abc import Callable, Sequence
@@ -51,8 +51,8 @@ _BINARY: Final[dict[type[exp.Expr], str]] = {
 
 
 def result_name(node: exp.Expr, binder: "Binder") -> str:
-    """The name of a select list's column without an alias: the last part of a dotted name, also of a column
-    under a cast, or Spark's text of any other expression."""
+    """Return the name of a select list's column that has no alias: the last part of a dotted name or of a
+    cast dotted name; for any other expression Spark's text of it."""
     match node:
         case exp.Paren():
             return result_name(node.this, binder)
@@ -67,14 +67,15 @@ def result_name(node: exp.Expr, binder: "Binder") -> str:
 
 
 def _is_dotted(node: exp.Expr) -> bool:
-    """Whether the node is a dotted name, perhaps with parentheses around its first parts: ``(a.b).c``."""
+    """Return whether the node is a dotted name, perhaps with parentheses around its first parts:
+    ``(a.b).c``."""
     inner = unparenthesized(node)
     return isinstance(inner, exp.Column) or (isinstance(inner, exp.Dot) and _is_dotted(inner.this))
 
 
 def name_of(node: exp.Expr, binder: "Binder") -> str:
-    """Spark's text of an expression inside of a name or a message; sqlglot's text for nodes without a
-    rule."""
+    """Return Spark's text of an expression, as it stands in a column's name or in a message; for nodes
+    without a rule return sqlglot's text."""
     try:
         operator = _BINARY.get(type(node))
         if operator is not None:
@@ -86,12 +87,12 @@ def name_of(node: exp.Expr, binder: "Binder") -> str:
 
 
 def _text(binder: "Binder") -> Callable[[exp.Expr], str]:
-    """Make the function that returns the text of a node by :func:`name_of` with this binder."""
+    """Return a function that makes the text of a node by :func:`name_of` with this binder."""
     return lambda part: name_of(part, binder)
 
 
 def _is_field(node: exp.Column, binder: "Binder") -> bool:
-    """Whether a dotted name ends in a struct's field."""
+    """Return whether the last part of a dotted name is a struct's field."""
     parts = parts_of(node)
     match = binder.scope.resolve(parts)
     return match is not None and match.parts < len(parts)
@@ -125,8 +126,8 @@ _OPERATORS: Final = frozenset(
 
 
 def _chain(node: exp.Expr, kinds: frozenset[type[exp.Expr]], binder: "Binder") -> str:
-    """The text of a chain of operators of ``kinds``, made in a loop, since the chain may be long: the left
-    operand of each operator is the text of all before."""
+    """Return the text of a left-grouped chain of operators of the classes ``kinds``, such as
+    ``((a + b) - c)``. The text is made in a loop, since the chain may be long."""
     links = chains.spine(node, kinds)
     opening, rest = list[str](), [name_of(precedence.left_of(links[0]), binder)]
     for link in links:
@@ -153,8 +154,9 @@ _ROUNDED: Final[dict[type[exp.Expr], str]] = {
 
 
 def _comparison(node: exp.Expr, operator: str, binder: "Binder") -> str:
-    """The text of a comparison by ``< <= > >=``. Spark rounds a decimal literal that is compared with a whole
-    number; a literal beyond bigint's range decides the comparison, whose text is then "true" or "false"."""
+    """Return the text of a comparison by ``< <= > >=``. Spark rounds a decimal literal that is compared with
+    a whole number; a literal beyond bigint's range decides the comparison, whose text is then "true" or
+    "false"."""
     sides = [binder.context.known_value(binder.bind(side)) for side in (node.this, node.args["expression"])]
     texts = [name_of(side, binder) for side in (node.this, node.args["expression"])]
     for place, (side, other) in enumerate(zip(sides, sides[::-1], strict=True)):
@@ -171,8 +173,8 @@ def _comparison(node: exp.Expr, operator: str, binder: "Binder") -> str:
 
 
 def _time_arithmetic(node: exp.Expr, left: str, right: str, binder: "Binder") -> str:
-    """The text of an operator that moves a date or timestamp, or multiplies an interval, which Spark shows in
-    a way of its own, often as a function. ``left`` and ``right`` are the operands' texts."""
+    """Return the text of an operator that moves a date or timestamp, or multiplies an interval; Spark often
+    shows it as a function call. ``left`` and ``right`` are the operands' texts."""
     moved = binder.context.moved[id(node)]
     if moved.swapped:
         left, right = right, left
@@ -201,7 +203,8 @@ def _literal(node: exp.Expr, binder: "Binder") -> str:
 
 
 def value_text(literal: Literal, time_zone: str = "UTC") -> str:
-    """Spark's name of a result column that is the literal, in a session of ``time_zone``."""
+    """Return the name that Spark gives a result column that is this literal, in a session with this time
+    zone."""
     if isinstance(literal.value, Decimal):
         return str(literal.value)
     if types.is_string(literal.type) and literal.value is not None:
@@ -210,7 +213,8 @@ def value_text(literal: Literal, time_zone: str = "UTC") -> str:
 
 
 def _bound_literal(node: exp.Expr, binder: "Binder") -> str:
-    """The text of a literal that has to be bound for its value: a typed literal or a parameter."""
+    """Return the text of a literal whose value is only known after binding: a typed literal (``DATE '...'``),
+    a binary literal or a parameter."""
     bound = binder.context.titled(binder.bind(node))
     if isinstance(bound, Cast):
         text = evaluate.evaluate_scalar(Cast(types.STRING, bound), binder.context.settings.evaluation)
@@ -330,13 +334,14 @@ def _choices(quantifier: exp.Expr) -> list[exp.Expr]:
 
 
 def _only_strings(quantifier: exp.Expr) -> bool:
-    """Whether all patterns of LIKE ANY or ALL are literals; Spark shows only these calls as
-    ``likeany(s)``."""
+    """Return whether all patterns of LIKE ANY or LIKE ALL are literals; only then Spark shows the call as
+    ``likeany(s)`` or ``likeall(s)``."""
     return all(isinstance(choice, exp.Literal) for choice in map(unparenthesized, _choices(quantifier)))
 
 
 def _several_patterns(node: exp.Binary, quantifier: exp.Expr, binder: "Binder") -> str:
-    """The text of ``LIKE ANY (a, b)`` over columns: one comparison per pattern."""
+    """Return the text of ``LIKE ANY (a, b)`` or ``LIKE ALL (a, b)`` with patterns that aren't all literals:
+    one comparison per pattern, joined by OR or AND."""
     left, word = name_of(node.this, binder), "OR" if isinstance(quantifier, exp.Any) else "AND"
     texts = [_one_pattern(node, left, name_of(choice, binder)) for choice in _choices(quantifier)]
     return reduce(lambda before, text: f"({before} {word} {text})", texts)
@@ -436,8 +441,8 @@ def _exists(node: exp.Expr, binder: "Binder") -> str:
 
 
 def _outer_names(query: exp.Expr, binder: "Binder") -> str:
-    """The names of the enclosing query's columns that a subquery reads, separated by commas, in the
-    subquery's order."""
+    """Return the names of the enclosing query's columns that a subquery reads, separated by commas, in the
+    order in which the subquery reads them."""
     return ", ".join(binder.queries.outer_names(query, binder.scope))
 
 

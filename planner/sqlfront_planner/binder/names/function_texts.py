@@ -1,7 +1,8 @@
 """Spark's descriptions of its functions, as DESCRIBE FUNCTION shows them.
 
-The file ``function_texts.jsonl`` beside this module holds Spark's answers, one function a line;
-``python -m tests.oracle.function_texts`` writes the file. The file is read at the first question.
+The file ``function_texts.jsonl`` beside this module holds the descriptions, one function a line;
+``python -m tests.oracle.function_texts`` takes them from a running Spark. The file is read at the first
+use.
 """
 
 from collections.abc import Mapping
@@ -16,8 +17,9 @@ FILE: Final = "function_texts.jsonl"
 
 
 class FunctionText(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The description of one function. ``class_name``: Spark's Java class, None for syntax without one.
-    ``usage``: the calls and their meaning. ``extended``: arguments, examples, and the first version."""
+    """Spark's description of one function. ``class_name``: the function's Java class in Spark, None for
+    syntax without a class. ``usage``: the forms of call and their meaning. ``extended``: arguments, examples,
+    and the first version."""
 
     name: str
     class_name: str | None = None
@@ -25,7 +27,7 @@ class FunctionText(msgspec.Struct, frozen=True, omit_defaults=True):
     extended: str = ""
 
     def lines(self, *, extended: bool = False) -> tuple[str, ...]:
-        """The rows of DESCRIBE FUNCTION [EXTENDED]."""
+        """Return the rows of DESCRIBE FUNCTION, or of DESCRIBE FUNCTION EXTENDED if ``extended``."""
         kind = () if self.class_name is None else (f"Class: {self.class_name}",)
         more = (f"Extended Usage:{self.extended}",) if extended else ()
         return (f"Function: {self.name}", *kind, f"Usage: {self.usage}", *more)
@@ -42,12 +44,13 @@ class FunctionText(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def _first(self) -> str:
-        """The first line of the usage that holds text."""
+        """The first line of the usage that isn't blank; empty if there is none."""
         return next((line.strip() for line in self.usage.splitlines() if line.strip()), "")
 
 
 def function_text(name: str) -> FunctionText | None:
-    """The description of the function with the name, in lower case; None if Spark has no such function.
+    """Return Spark's description of the function with this name, in lower case; None if Spark has no such
+    function.
 
     >>> text = function_text("abs")
     >>> text.call, text.meaning
@@ -58,7 +61,7 @@ def function_text(name: str) -> FunctionText | None:
 
 @cache
 def function_texts() -> Mapping[str, FunctionText]:
-    """The descriptions of all functions of Spark, by name, sorted."""
+    """Return the descriptions of all functions of Spark, by name, in the order of names."""
     content = files("sqlfront_planner.binder.names").joinpath(FILE).read_bytes()
     found = msgspec.json.Decoder(FunctionText).decode_lines(content)
     return {text.name: text for text in found}

@@ -1,5 +1,5 @@
-"""Names as messages show them: quoted, with the known names nearest to a wrong name; the texts for unknown
-relations and columns."""
+"""Names in messages: the quoting of dotted names, suggestions of the known names nearest to a wrong name, and
+the messages for unknown relations and columns."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -13,7 +13,7 @@ _COMPARED: Final = 64
 
 
 def quoted(parts: Sequence[str]) -> str:
-    """A dotted name for messages, with each of its parts in backticks.
+    """Return a dotted name as messages show it, with each of its parts in backticks.
 
     >>> quoted(("t", "a`b"))
     '`t`.`a``b`'
@@ -22,8 +22,8 @@ def quoted(parts: Sequence[str]) -> str:
 
 
 def suggestion(wanted: Sequence[str], known: Sequence[Sequence[str]]) -> str:
-    """The five known names nearest to the wanted name, nearest first; a qualifier shared by all names is
-    omitted.
+    """Return the five known names nearest to the wanted name as one text, nearest first; a qualifier shared
+    by all names is omitted.
 
     >>> suggestion(("carier",), [("f", "carrier"), ("f", "tailnum")])
     '`carrier`, `tailnum`'
@@ -36,8 +36,8 @@ def suggestion(wanted: Sequence[str], known: Sequence[Sequence[str]]) -> str:
 
 
 def unknown_column(parts: Sequence[str], known: Sequence[Sequence[str]]) -> tuple[str, str]:
-    """Return Spark's condition and message for a dotted name of no column; ``known`` are the names of columns
-    in scope."""
+    """Return Spark's condition and message for a dotted name that no column has; ``known`` are the names of
+    the columns in scope, from which the message suggests the nearest."""
     message = f"A column, variable, or function parameter with name {quoted(parts)} cannot be resolved."
     if not known:
         return "UNRESOLVED_COLUMN.WITHOUT_SUGGESTION", message
@@ -46,8 +46,9 @@ def unknown_column(parts: Sequence[str], known: Sequence[Sequence[str]]) -> tupl
 
 
 def unknown_relation(parts: Sequence[str], known: Sequence[str]) -> tuple[str, str]:
-    """Return Spark's condition and message for a dotted name of no relation; ``known`` are the names of
-    relations. A qualifier that can't be a schema, such as an unknown catalog, has a condition of its own."""
+    """Return Spark's condition and message for a dotted name that no relation has; ``known`` are the names of
+    relations, from which the message suggests the nearest. A qualifier that can't be a schema, such as an
+    unknown catalog, has a condition of its own."""
     if not has_single_schema(parts):
         return "REQUIRES_SINGLE_PART_NAMESPACE", needs_single_schema(parts)
     message = (
@@ -61,8 +62,8 @@ def unknown_relation(parts: Sequence[str], known: Sequence[str]) -> tuple[str, s
 
 
 def has_single_schema(parts: Sequence[str]) -> bool:
-    """Whether the qualifier of a relation's dotted name is empty, or one schema, which may stand behind its
-    catalog.
+    """Return whether the qualifier of a relation's dotted name is empty, a schema, or the catalog and a
+    schema.
 
     >>> has_single_schema(("spark_catalog", "s", "t")), has_single_schema(("spark_catalog", "t"))
     (True, False)
@@ -74,18 +75,19 @@ def has_single_schema(parts: Sequence[str]) -> bool:
 
 
 def needs_single_schema(parts: Sequence[str]) -> str:
-    """Spark's message for a dotted name whose qualifier isn't one schema."""
+    """Return Spark's message for a relation's dotted name whose qualifier isn't one schema."""
     return f"{DEFAULT_CATALOG} requires a single-part namespace, but got identifier {quoted(parts)}."
 
 
 def nearest_words(wanted: str, known: Sequence[str], count: int = _SHOWN) -> tuple[str, ...]:
-    """The ``count`` known words nearest to the wanted word, nearest first; case is ignored."""
+    """Return the ``count`` known words nearest to the wanted word by :func:`distance`, nearest first; case is
+    ignored."""
     return tuple(sorted(known, key=lambda word: distance(word.lower(), wanted.lower()))[:count])
 
 
 def distance(left: str, right: str) -> int:
-    """The number of edits (insert, delete, replace a character) between two words, of which the first 64
-    characters are compared.
+    """Return the number of edits (insert, delete or replace a character) that turn one word into the other;
+    only the first 64 characters of each are compared.
 
     >>> distance("kitten", "sitting")
     3

@@ -1,7 +1,7 @@
-"""The functions of Spark 4.3 (``SHOW FUNCTIONS``), implemented here or not.
+"""The names of the functions of Spark 4.3 (``SHOW FUNCTIONS``), whether or not implemented here.
 
-Only errors use the list: a function of Spark is refused as not implemented, an unknown name doesn't exist. So
-the module is imported only when an error of this kind is raised.
+Only errors use the list: a call of a function of Spark is refused as not implemented, a call of any other
+name as unknown. So the module is imported only when such an error is raised.
 """
 
 from typing import Final

@@ -8,8 +8,8 @@ from sqlfront_planner.tokens.marks import FUNCTION_MARK
 
 
 def window_text(node: exp.Expr, binder: Binder, text: Text) -> str:
-    """Spark's text ``function(...) OVER (...)`` of a window call, with the function's frame; ``text`` makes
-    the text of an operand."""
+    """Return Spark's text ``function(...) OVER (...)`` of a window call, which includes the frame; ``text``
+    returns the text of an operand's node."""
     assert isinstance(node, exp.Window)
     window = binder.window(node)
     function = text(node.this)
@@ -31,8 +31,8 @@ def _ordered(item: exp.Expr, text: Text) -> str:
 
 
 def _frame_text(node: exp.Window, window: exp.Window, text: Text) -> str:
-    """The text of the frame: as written, or the default; ranking functions, lag and lead have fixed
-    frames."""
+    """Return the text of the call's frame: the frame in the query, or Spark's default. Ranking functions, lag
+    and lead have frames of their own, whatever the query says."""
     inner = node.this
     while not isinstance(inner, exp.Anonymous):
         inner = inner.this
@@ -61,7 +61,8 @@ def _bound(value: object, side: object, text: Text) -> str:
 
 
 def ignore_nulls_text(node: exp.Expr, text: Text) -> str:
-    """The text of a call with IGNORE NULLS or RESPECT NULLS, which at most changes the function's name."""
+    """Return the text of a call with IGNORE NULLS or RESPECT NULLS; the clause itself is shown for
+    ``nth_value`` only."""
     shown = text(node.this)
     if shown.startswith("nth_value(") and isinstance(node, exp.IgnoreNulls):
         return f"{shown} ignore nulls"

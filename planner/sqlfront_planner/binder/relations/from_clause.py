@@ -1,6 +1,7 @@
-"""Binding of FROM: tables, views, files by path, derived tables, VALUES and common table expressions.
+"""Binding of the items of FROM: tables, views, files by path, derived tables, VALUES and common table
+expressions.
 
-:mod:`.joins` combines them.
+:mod:`.joins` combines the relations.
 """
 
 from collections.abc import Set
@@ -34,8 +35,8 @@ from sqlfront_values.types import VOID, is_string
 
 
 def bind_from(queries: Queries, select: exp.Expr, parent: Scope | None) -> Relation:
-    """The relation of a SELECT's FROM clause and joins; ``parent`` is the scope of the enclosing query, whose
-    columns conditions of joins may read.
+    """Bind the FROM clause and the joins of a SELECT to a relation; ``parent`` is the scope of the enclosing
+    query, whose columns conditions of joins may read.
 
     A comma binds like JOIN, unlike in standard SQL: ``a, b RIGHT JOIN c`` joins a and b first.
     """
@@ -127,9 +128,9 @@ def _view(queries: Queries, entry: ViewEntry, node: exp.Table) -> Relation:
 
 
 def _view_query(queries: Queries, entry: ViewEntry, node: exp.Table) -> BoundQuery:
-    """The bound query of a view, bound anew for each use: two uses draw different random numbers, as in
-    Spark. If uses might differ for other reasons (the order in which floats are added), all uses share one
-    plan. Raises RECURSIVE_VIEW for a view that reads itself."""
+    """Bind a view's query, anew for each use of the view: two uses draw different random numbers, as in
+    Spark. If the order of computation is all by which uses might differ (such as the order in which floats
+    are added), all uses share one plan. Raises RECURSIVE_VIEW for a view that reads itself."""
     context = queries.context
     name = _view_key(entry)
     if name in context.views:
@@ -152,7 +153,8 @@ def _view_query(queries: Queries, entry: ViewEntry, node: exp.Table) -> BoundQue
 
 
 def _view_key(entry: ViewEntry) -> str:
-    """The key of a view; temporary and permanent views have different keys."""
+    """Return the key of a view among the statement's views; temporary and permanent views of one name have
+    different keys."""
     return f"{'temporary ' if entry.temporary else ''}{entry.name.lower()}"
 
 
@@ -165,7 +167,7 @@ def _not_found(queries: Queries, parts: tuple[str, ...], node: exp.Expr) -> Exce
 
 
 def _derived(queries: Queries, node: exp.Subquery) -> Relation:
-    """Bind ``(SELECT ...) AS t(a, b)``, or a relation or joins in parentheses."""
+    """Bind ``(SELECT ...) AS t(a, b)``, or a relation or a join in parentheses."""
     inner = node.this
     if isinstance(inner, exp.Table | exp.Subquery | exp.Values) and not _is_query(inner):
         refuse_unknown(node, frozenset({"this", "alias"}))
@@ -180,13 +182,14 @@ def _is_query(node: exp.Expr) -> bool:
 
 
 def _with_modifiers(node: exp.Subquery) -> exp.Expr:
-    """The query inside of the parentheses; the node itself if WITH, ORDER BY, LIMIT or OFFSET belong to the
-    parentheses."""
+    """Return the query inside of the parentheses; the node itself if the parentheses have a WITH, ORDER BY,
+    LIMIT or OFFSET of their own."""
     return node if any(node.args.get(name) for name in ("with_", "order", "limit", "offset")) else node.this
 
 
 def _parenthesized(queries: Queries, node: exp.Expr) -> Relation:
-    """Bind ``(a JOIN b ON ...)``: sqlglot attaches the joins to the first table."""
+    """Bind joins in parentheses, ``(a JOIN b ON ...)``, whose joins sqlglot attaches to the node of the first
+    table."""
     following = node.args.get("joins") or []
     if not following:
         return bind_relation(queries, node)
@@ -199,9 +202,9 @@ def _parenthesized(queries: Queries, node: exp.Expr) -> Relation:
 
 
 def _aliased(source: Relation, node: exp.Expr, *, rename_values: bool = False) -> Relation:
-    """The relation under the alias of ``node``, its columns renamed if the alias lists names; ``source``
-    itself without an alias. ``rename_values``: the relation is VALUES, for which a wrong number of names is
-    INVALID_INLINE_TABLE instead of ASSIGNMENT_ARITY_MISMATCH."""
+    """Return the relation under the alias of ``node``, with the columns renamed if the alias lists names;
+    without an alias return ``source``. ``rename_values``: the relation is VALUES, for which a wrong number of
+    names raises INVALID_INLINE_TABLE instead of ASSIGNMENT_ARITY_MISMATCH."""
     alias = node.args.get("alias")
     if alias is None:
         return source
@@ -289,7 +292,8 @@ def inline_table(queries: Queries, node: exp.Values) -> Relation:
 
 
 def _row_parts(row: exp.Expr) -> list[exp.Expr]:
-    """The values of a row. A row whose only value is ``struct(a, b)`` or ``((a, b))`` is the row (a, b)."""
+    """Return the values of a row of VALUES. A row whose only value is ``struct(a, b)`` or ``((a, b))`` is the
+    row (a, b)."""
     parts = row.expressions if isinstance(row, exp.Tuple) else [row]
     only = unparenthesized(parts[0]) if len(parts) == 1 else row
     if isinstance(only, exp.Tuple):
@@ -300,8 +304,8 @@ def _row_parts(row: exp.Expr) -> list[exp.Expr]:
 
 
 def _inline_column(values: list[Expr], name: str, node: exp.Expr) -> list[Expr]:
-    """The values of the column ``name`` of VALUES, cast to their common type. Raises INVALID_INLINE_TABLE if
-    there is none; strings have no common type with other types here."""
+    """Return the values of the column ``name`` of VALUES, cast to their common type. Raises
+    INVALID_INLINE_TABLE if they have none; unlike elsewhere, strings have no common type with other types."""
     kinds = {value.type for value in values if value.type != VOID}
     kind = _tightest_type(kinds)
     if kind is None or (not is_string(kind) and any(is_string(other) for other in kinds)):
@@ -314,8 +318,8 @@ def _inline_column(values: list[Expr], name: str, node: exp.Expr) -> list[Expr]:
 
 
 def _tightest_type(kinds: Set[pa.DataType]) -> pa.DataType | None:
-    """The common type of a column of VALUES: Spark's common type, except that whole numbers beside FLOAT
-    become FLOAT; None if there is no common type."""
+    """Return the common type of the values of a column of VALUES, whose types are ``kinds``: Spark's common
+    type, except that whole numbers beside FLOAT become FLOAT. None if there is no common type."""
     if kinds and all(pa.types.is_list(kind) for kind in kinds):
         element = _tightest_type({kind.value_type for kind in kinds})
         return None if element is None else pa.list_(element)

@@ -41,8 +41,8 @@ _CROSS: Final = ("CROSS", EXPLICIT_CROSS)
 
 
 def join_kind(node: exp.Join) -> JoinKind:
-    """The kind of join given by the words before JOIN. Raises INCOMPATIBLE_JOIN_TYPES for NATURAL CROSS,
-    NotSupportedError for unknown words."""
+    """Return the kind of join given by the words before JOIN. Raises INCOMPATIBLE_JOIN_TYPES for NATURAL
+    CROSS, NotSupportedError for unknown words."""
     refuse_unknown(node, frozenset({"this", "side", "kind", "method", "on", "using"}))
     method = _method(node)
     words = (str(node.args.get("side") or "").upper(), str(node.args.get("kind") or "").upper())
@@ -55,7 +55,8 @@ def join_kind(node: exp.Join) -> JoinKind:
 
 
 def _method(node: exp.Join) -> str:
-    """The word NATURAL, or an empty text without it; :func:`join_kind` has refused other words."""
+    """Return ``NATURAL`` for a natural join, else an empty text; :func:`join_kind` has refused other
+    words."""
     return str(node.args.get("method") or "").upper()
 
 
@@ -67,8 +68,8 @@ def bind_join(
     node: exp.Join,
     parent: Scope | None,
 ) -> Relation:
-    """The join of two relations on the condition of ON, USING or NATURAL; without any of these, the join of
-    all pairs. ``parent`` is the scope of the enclosing query.
+    """Join two relations on the condition of ON, USING or NATURAL; without any of these, combine all pairs of
+    rows. ``parent`` is the scope of the enclosing query.
 
     Raises JOIN_CONDITION_IS_NOT_BOOLEAN_TYPE, UNRESOLVED_USING_COLUMN_FOR_JOIN.
     """
@@ -101,8 +102,8 @@ def bind_join(
 
 
 def side_by_side(left: Relation, right: Relation, kind: JoinKind) -> Relation:
-    """The join of ``kind`` without a condition. Its columns are those of both sides, or of the left side for
-    the kinds that only filter the left rows (SEMI, ANTI)."""
+    """Return the join of ``kind`` without a condition. Its columns are those of both relations, or of the
+    left relation alone for the kinds that only filter its rows (SEMI, ANTI)."""
     plan = LogicalJoin(left.plan, right.plan, kind)
     if kind in FILTERING_JOINS:
         return Relation(plan, left.columns)
@@ -121,7 +122,8 @@ def _shifted(columns: Sequence[ScopeColumn], by: int) -> tuple[ScopeColumn, ...]
 
 
 def _shared_names(left: Relation, right: Relation) -> list[str]:
-    """The columns that NATURAL JOIN compares, in the left side's order, without duplicates."""
+    """Return the names of the columns that NATURAL JOIN compares, in the order of the left relation, without
+    duplicates."""
     theirs = {column.name.lower() for column in right.columns if not column.hidden}
     mine = {column.name.lower(): column.name for column in left.columns if not column.hidden}
     return [name for lowered, name in mine.items() if lowered in theirs]
@@ -135,8 +137,8 @@ def _join_using(
     queries: Queries,
     node: exp.Join,
 ) -> Relation:
-    """Join by ``USING (a, b)``, whose columns are ``names``: the compared columns come first and once; each
-    side's own column remains reachable by its qualifier."""
+    """Join by ``USING (a, b)``, whose columns are ``names``. Each pair of compared columns becomes one
+    column, before all others; each relation's own column remains reachable by its qualified name."""
     binder = ExpressionBinder(queries, Scope((), 0), Clause.USING)
     ours = [_side_column(left, name, "left", node) for name in names]
     moved = Relation(right.plan, _shifted(right.columns, left.plan.width))
@@ -163,8 +165,8 @@ def _join_using(
 
 
 def _merged(name: str, left: ScopeColumn, right: ScopeColumn, kind: JoinKind) -> ScopeColumn:
-    """The column ``name`` that USING or NATURAL JOIN makes of two compared columns: for a right join the
-    right column; for a full join, in each row, the first value of the two that isn't null; else the left
+    """Return the column ``name`` that USING or NATURAL JOIN makes of two compared columns: for a right join
+    the right column; for a full join the first of the two values that isn't null, row by row; else the left
     column."""
     if kind is JoinKind.RIGHT:
         return right
@@ -176,8 +178,9 @@ def _merged(name: str, left: ScopeColumn, right: ScopeColumn, kind: JoinKind) ->
 
 
 def _side_column(side: Relation, name: str, which: str, node: exp.Join) -> ScopeColumn:
-    """The first column called ``name`` of one side of a join, ``which`` being "left" or "right"; Spark
-    accepts several columns of the name. Raises UNRESOLVED_USING_COLUMN_FOR_JOIN if there is none."""
+    """Return the first column called ``name`` of ``side``, a relation of a join; ``which`` is "left" or
+    "right", for the message. Spark accepts several columns of the name. Raises
+    UNRESOLVED_USING_COLUMN_FOR_JOIN if the relation has no such column."""
     match = side.scope().resolve((name,))
     if match is None:
         known = ", ".join(shown_names.quoted((column.name,)) for column in side.columns if not column.hidden)

@@ -19,7 +19,7 @@ _SCHEMA = pa.schema([("id", BIGINT)])
 
 class RangeTable:
     """A table of the bigints from ``start`` (inclusive) to ``end`` (exclusive) by ``step`` (not 0), in a
-    column ``id``. The table is its own only snapshot."""
+    column ``id``. The table has one version, which is the table itself."""
 
     #: One bigint column, ``id``.
     schema = _SCHEMA
@@ -35,7 +35,7 @@ class RangeTable:
 
     @property
     def statistics(self) -> TableStatistics:
-        """Exact statistics: the number of rows, their bytes, and the bounds of ``id``."""
+        """The exact statistics: the number of rows, their bytes, and the bounds of ``id``."""
         numbers = self._numbers
         count = len(numbers)
         ends = (numbers[0], numbers[-1]) if numbers else (None, None)
@@ -43,15 +43,15 @@ class RangeTable:
         return TableStatistics(count, 8 * count, {"id": column})
 
     def snapshot(self) -> "RangeTable":
-        """The table itself."""
+        """Return the table itself, since it never changes."""
         return self
 
     def exact_filters(self, filters: tuple[Expr, ...]) -> tuple[Expr, ...]:
-        """No filters, an empty tuple: the scan applies none of ``filters`` exactly."""
+        """Return an empty tuple: the scan applies none of the ``filters`` exactly."""
         return ()
 
     def scan(self, request: ScanRequest) -> ScanPlan:
-        """The plan of a source that makes the numbers, at most as many as the request's limit."""
+        """Return the plan of a source that generates the numbers, at most as many as the request's limit."""
         numbers = self._numbers
         count = len(numbers) if request.limit is None else min(len(numbers), request.limit)
         source = Range(numbers.start, numbers.step, count, bool(request.columns))

@@ -18,12 +18,11 @@ from sqlfront_values.types import BIGINT, VOID, sql_name
 
 
 def table_function(queries: Queries, call: exp.Anonymous, node: exp.Expr) -> RangeTable:
-    """The table of a table function's call; ``node`` is the item of FROM, for messages. The arguments must be
-    constant.
+    """Return the table that a call of a table function means, such as ``range(10)``; ``node`` is the item of
+    FROM, for messages. The arguments must be constant.
 
     Raises WRONG_NUM_ARGS, UNEXPECTED_INPUT_TYPE, FAILED_FUNCTION_CALL; NotSupportedError for Spark's other
-    table functions, NOT_A_TABLE_FUNCTION and UNRESOLVABLE_TABLE_VALUED_FUNCTION for names of no table
-    function.
+    table functions; NOT_A_TABLE_FUNCTION and UNRESOLVABLE_TABLE_VALUED_FUNCTION for any other name.
     """
     name = function_name(call)
     if name != "range":
@@ -59,7 +58,7 @@ def _no_such_function(name: str, call: exp.Anonymous) -> Error:
 
 
 def _constant(queries: Queries, node: exp.Expr, place: int) -> int:
-    """The value of the argument at position ``place`` (from 0), cast to a bigint. Raises
+    """Evaluate the argument at position ``place`` (from 0) of ``range`` as a bigint. Raises
     UNEXPECTED_INPUT_TYPE for null and for a type that can't be cast."""
     binder = ExpressionBinder(queries, EMPTY_SCOPE, Clause.RANGE)
     bound = transform(binder.bind(node), queries.context.known_value)

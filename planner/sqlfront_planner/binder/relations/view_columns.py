@@ -1,4 +1,4 @@
-"""The columns of a view: those that its query had when the view was made, as in Spark."""
+"""The columns of a view: the columns that its query had when the view was made, as in Spark."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -11,10 +11,12 @@ from sqlfront_values.expressions import Expr
 
 
 def as_created(plan: LogicalPlan, names: Sequence[str], view: ViewEntry) -> LogicalPlan:
-    """The plan of the view's query, whose columns are ``names`` now, with the columns and, for a permanent
-    view, the types that the query had at the view's creation; the plan itself if these are the same.
+    """Return the plan of a view's query with the columns that the query had when the view was created, and
+    for a permanent view with their types; ``plan`` itself if nothing has changed since. ``names`` are the
+    names of the plan's columns now.
 
-    Raises INCOMPATIBLE_VIEW_SCHEMA_CHANGE if a column is gone, or several have its name."""
+    Raises INCOMPATIBLE_VIEW_SCHEMA_CHANGE if one of the view's columns is gone, or if there are now several
+    of its name."""
     known = view.schema
     if known is None or (list(names) == known.names and plan.schema.types == known.types):
         return plan

@@ -1,5 +1,5 @@
-"""The reading of sqlglot's tree: the table of handlers (``handlers``), Spark's grouping of operators
-(``precedence``, ``chains``), and the meaning of literals and type names (``constants``,
+"""Access to sqlglot's tree: the table of handlers for node classes (``handlers``), Spark's grouping of
+operators (``precedence``, ``chains``), and the meaning of literals and type names (``constants``,
 ``interval_literals``, ``type_names``).
 """
 

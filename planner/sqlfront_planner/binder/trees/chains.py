@@ -1,5 +1,5 @@
-"""Long chains of operators, as ``a + b + c + ...``: bound in a loop, and cut into links, so that neither the
-recursion nor the resulting expression is as deep as the chain is long."""
+"""Long chains of operators, such as ``a + b + c + ...``, which are bound in a loop and cut into links, so
+that neither the recursion nor the resulting expression is as deep as the chain is long."""
 
 from collections.abc import Callable, Container
 from typing import Final
@@ -15,8 +15,8 @@ _LINK: Final = 48
 
 
 def spine(node: exp.Expr, kinds: Container[type[exp.Expr]]) -> list[exp.Expr]:
-    """The operators of a chain that groups to the left, innermost first; ``node`` is the last operator,
-    ``kinds`` are the classes of operators that continue the chain."""
+    """Return the operators of a chain that groups to the left, innermost first; ``node`` is the outermost
+    operator, and operators of the classes ``kinds`` continue the chain."""
     chain = [node]
     while type(chain[-1].this) in kinds:
         chain.append(chain[-1].this)
@@ -25,8 +25,8 @@ def spine(node: exp.Expr, kinds: Container[type[exp.Expr]]) -> list[exp.Expr]:
 
 
 def fold_chain(chain: list[exp.Expr], first: Expr, apply: Callable[[Expr, exp.Expr], Expr]) -> Expr:
-    """The expression of a chain of operators (:func:`spine`) whose leftmost operand is ``first``; ``apply``
-    returns the expression of one operator, given its left operand and its node. A long chain becomes a
+    """Return the expression of a chain of operators (from :func:`spine`) whose leftmost operand is ``first``.
+    ``apply`` makes the expression of one operator from its left operand and its node. A long chain becomes a
     :class:`Chain`."""
     cut: list[Expr] = []
     value = first
@@ -39,8 +39,8 @@ def fold_chain(chain: list[exp.Expr], first: Expr, apply: Callable[[Expr, exp.Ex
 
 
 def _applied(left: Expr, node: exp.Expr, apply: Callable[[Expr, exp.Expr], Expr]) -> Expr:
-    """The expression of one operator by ``apply``, given the left operand, with the checks of a separate
-    binding: unread arguments are refused, errors get a position."""
+    """Return the expression of one operator of a chain, made by ``apply`` from the left operand and the node.
+    As when the operator is bound alone, unread arguments are refused and errors get a position."""
     entry = handler_of(type(node))
     assert entry is not None
     try:

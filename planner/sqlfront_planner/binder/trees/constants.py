@@ -1,4 +1,4 @@
-"""Constants: numbers by their digits and suffix, and Spark's text of values."""
+"""Constants: literals from the text of numbers, and Spark's text of values."""
 
 import re
 import struct
@@ -42,8 +42,9 @@ CURRENT: Final[dict[type[exp.Expr], tuple[str, pa.DataType]]] = {
 
 
 def number(text: str, node: exp.Expr) -> Literal:
-    """The literal of a number as written, with its sign and suffix. Raises INVALID_NUMERIC_LITERAL_RANGE for
-    a value out of the suffix' range, DECIMAL_PRECISION_EXCEEDS_MAX_PRECISION for more than 38 digits."""
+    """Return the literal of a number in the text, with its sign and suffix, such as ``-1L``. Raises
+    INVALID_NUMERIC_LITERAL_RANGE for a value out of the suffix's range,
+    DECIMAL_PRECISION_EXCEEDS_MAX_PRECISION for more than 38 digits."""
     if len(text) <= INT_DIGITS and text.isascii() and text.isdigit():
         return Literal(INT, int(text))
     match = re.fullmatch(_NUMBER, text, re.IGNORECASE)
@@ -116,8 +117,8 @@ def _too_precise(precision: str, node: exp.Expr) -> Error:
 
 
 def negative_literal(node: exp.Neg) -> Literal | None:
-    """The literal of a minus sign before a number as written, such as ``-1``, one literal in Spark's grammar;
-    None for any other operand."""
+    """Return the literal of a minus sign directly before a number, such as ``-1``, which is one literal in
+    Spark's grammar; None for a minus sign before anything else."""
     operand = node.this
     if isinstance(operand, exp.Literal) and not operand.is_string:
         return number(f"-{operand.this}", operand)
@@ -125,15 +126,15 @@ def negative_literal(node: exp.Neg) -> Literal | None:
 
 
 def may_be_position(node: exp.Expr) -> bool:
-    """Whether an item of GROUP BY or ORDER BY is a literal, perhaps a parameter: a whole number there is the
-    position of an output column, a negative number an error."""
+    """Return whether an item of GROUP BY or ORDER BY can be the position of an output column: whether it is a
+    literal or a parameter. A whole number there is a position, a negative number an error."""
     if isinstance(node, exp.Neg):
         return negative_literal(node) is not None
     return isinstance(node, exp.Literal | exp.Placeholder)
 
 
 def constant_text(value: object, kind: pa.DataType, time_zone: str = "UTC") -> str:
-    """Spark's text of a value of type ``kind`` in names of result columns; timestamps are shown in
+    """Return Spark's text of a value of type ``kind`` in names of result columns; timestamps are shown in
     ``time_zone``.
 
     >>> constant_text(date(2020, 1, 1), types.DATE), constant_text(1e3, types.DOUBLE)
@@ -168,7 +169,8 @@ def constant_text(value: object, kind: pa.DataType, time_zone: str = "UTC") -> s
 
 
 def _in_zone(moment: datetime, name: str) -> datetime:
-    """The moment in a time zone; unchanged if the result is outside of the years 1 to 9999."""
+    """Return the moment as a local time of the zone ``name``; unchanged if the local time is outside of the
+    years 1 to 9999."""
     if name == "UTC":
         return moment
     try:
@@ -183,8 +185,8 @@ def _moment(value: datetime) -> str:
 
 
 def _float_text(value: float, kind: pa.DataType) -> str:
-    """The text of a double, or of a float if ``kind`` is FLOAT, as Java prints it; NaN and infinities as a
-    cast."""
+    """Return the text of a double, or of a float if ``kind`` is FLOAT, as Java prints it; NaN and infinities
+    as ``CAST(NaN AS DOUBLE)``."""
     shortest = _shortest_single(value) if kind == FLOAT else repr(value)
     if value != value or value in (float("inf"), float("-inf")):
         text = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}[repr(value)]
@@ -201,7 +203,7 @@ def _float_text(value: float, kind: pa.DataType) -> str:
 
 
 def single(value: float) -> float:
-    """The double rounded to the nearest value that a float can hold.
+    """Return the double rounded to the nearest value that a float can hold.
 
     >>> single(0.1) == 0.1, single(0.5)
     (False, 0.5)
@@ -210,5 +212,5 @@ def single(value: float) -> float:
 
 
 def _shortest_single(value: float) -> str:
-    """The shortest decimal text that reads back as the same float."""
+    """Return the shortest decimal text that reads back as the same float."""
     return next(text for digits in range(1, 10) if single(float(text := f"{value:.{digits}g}")) == value)

@@ -1,9 +1,9 @@
-"""Access to sqlglot's tree that ignores no part: the table of handlers, the arguments that each handler
-reads, and positions.
+"""The table of handlers, which makes sure that the binder ignores no part of sqlglot's tree, and the
+positions of nodes in the text.
 
 Every supported node class has a handler, registered with the names of the arguments that the handler reads.
-The binder never guesses: it refuses by name a class without a handler, and a set argument that the handler
-doesn't read.
+The binder refuses, by name, a node of a class without a handler, and an argument that is set and that the
+handler doesn't read.
 """
 
 from collections.abc import Callable, Iterator
@@ -48,9 +48,9 @@ _CLAUSES: Final = {"pivots": "PIVOT or UNPIVOT", "sample": "TABLESAMPLE"}
 
 
 def handles(*classes: type[exp.Expr], arguments: str = "this") -> Callable[[HandlerType], HandlerType]:
-    """Make a decorator that registers a function as the binder of nodes of the classes. ``arguments`` are the
-    names of the nodes' arguments that the function reads, separated by spaces; other arguments are refused if
-    set."""
+    """Make a decorator that registers a function as the handler of nodes of the classes. ``arguments`` are
+    the names of the nodes' arguments that the function reads, separated by spaces; the binder refuses nodes
+    in which other arguments are set."""
 
     def decorate(function: HandlerType) -> HandlerType:
         for node_class in classes:
@@ -61,7 +61,8 @@ def handles(*classes: type[exp.Expr], arguments: str = "this") -> Callable[[Hand
 
 
 def handler_of(node_class: type[exp.Expr]) -> Entry | None:
-    """The handler of a node class and the arguments that the handler reads; None if the class is unknown."""
+    """Return the handler of a node class and the names of the arguments that it reads; None if the class has
+    no handler."""
     return _HANDLERS.get(node_class) or _all_handlers().get(node_class)
 
 
@@ -73,8 +74,7 @@ def _all_handlers() -> dict[type[exp.Expr], Entry]:
 
 
 def refuse_unknown(node: exp.Expr, known: frozenset[str]) -> None:
-    """Raise NotSupportedError if the node has an argument with a value that isn't among the names
-    ``known``."""
+    """Raise NotSupportedError if the node has an argument set whose name is not among ``known``."""
     for name, value in node.args.items():
         if value and name not in known and name not in _MEANINGLESS:
             if name in _CLAUSES:
@@ -83,7 +83,7 @@ def refuse_unknown(node: exp.Expr, known: frozenset[str]) -> None:
 
 
 def construct(node: exp.Expr) -> str:
-    """The name of the SQL construct that a node represents.
+    """Return the name of the SQL construct that a node represents, for messages.
 
     >>> construct(exp.TableSample())
     'TABLE SAMPLE'
@@ -94,16 +94,16 @@ def construct(node: exp.Expr) -> str:
 
 
 def unsupported(what: str, node: exp.Expr | None = None) -> NotSupportedError:
-    """The error "``what`` is not supported.", pointing at ``node``; without a position if ``node`` is
-    None."""
+    """Make the error "``what`` is not supported." with the position of ``node``, or without a position if
+    ``node`` is None."""
     return NotSupportedError(
         f"{what} is not supported.", sqlstate="0A000", position=None if node is None else span(node)
     )
 
 
 def span(node: exp.Expr) -> tuple[int, int] | None:
-    """The range (start, end) of the statement's text that the node's names and literals cover; None if there
-    are none."""
+    """Return the range (start, end) of the statement's text from the first to the last name or literal in the
+    node; None if it has neither."""
     start, end = None, 0
     for place in _places(node):
         start = place[0] if start is None else min(start, place[0])
@@ -119,21 +119,22 @@ def _places(node: exp.Expr) -> Iterator[tuple[int, int]]:
 
 
 def failure(condition: str, message: str, node: exp.Expr | None = None) -> DatabaseError:
-    """The error of Spark's condition ``condition``, pointing at ``node``; without a position if ``node`` is
-    None."""
+    """Make the error with Spark's condition ``condition`` and the position of ``node``, or without a position
+    if ``node`` is None."""
     return spark_error(condition, message, position=None if node is None else span(node))
 
 
 def unparenthesized(node: exp.Expr) -> exp.Expr:
-    """The node inside any number of parentheses."""
+    """Return the node inside of any number of parentheses."""
     while isinstance(node, exp.Paren):
         node = node.this
     return node
 
 
 def field_name(node: exp.Expr, place: int) -> str:
-    """The name of the field that an expression becomes in a struct: its alias, the name of a column or field,
-    or a string key in brackets; else ``col`` and ``place``, its position from 1."""
+    """Return the name of the field that an expression becomes in a struct: its alias, the name of the column
+    or field that it reads, or its string key in brackets; for any other expression ``col`` and ``place``, its
+    position from 1."""
     node = unparenthesized(node)
     if isinstance(node, exp.Bracket):
         key = node.expressions[0]
@@ -143,5 +144,5 @@ def field_name(node: exp.Expr, place: int) -> str:
 
 
 def parts_of(node: exp.Column) -> tuple[str, ...]:
-    """The parts of a dotted name as written, first to last."""
+    """Return the parts of a dotted name as written, first to last."""
     return tuple([part.name for part in node.parts])

@@ -1,7 +1,7 @@
-"""Interval literals in all of Spark's forms: values and text.
+"""Interval literals in all of Spark's forms, as values and as text.
 
 Source: the pages "Interval literals" of Spark's SQL reference. A literal is a number of months or of
-microseconds; the units determine the type.
+microseconds; its units determine its type.
 """
 
 import re
@@ -32,36 +32,40 @@ _SPAN: Final = {
 
 
 class IntervalLiteral(msgspec.Struct, frozen=True):
-    """An interval of ``amount`` months or microseconds, and its type."""
+    """A literal of an interval type: ``amount`` is a number of months, or of microseconds, as the type
+    says."""
 
     amount: int
     type: IntervalType
 
     def negated(self) -> "IntervalLiteral":
-        """The opposite interval."""
+        """Return the interval of the opposite sign."""
         return IntervalLiteral(-self.amount, self.type)
 
     def literal(self) -> Literal:
-        """The bound expression: a whole number of months, or a timedelta."""
+        """Return the bound expression of the interval, whose value is a whole number of months or a
+        timedelta."""
         in_months = is_year_month(self.type)
         return Literal(self.type, self.amount if in_months else timedelta(microseconds=self.amount))
 
     def text(self) -> str:
-        """The text ``INTERVAL '1 02' DAY TO HOUR``, as Spark writes it in names.
+        """Return the interval's text as Spark writes it in names, such as ``INTERVAL '1 02' DAY TO HOUR``.
 
         >>> from sqlfront_values.types import DAY_TIME_INTERVAL
         >>> IntervalLiteral(93_784_000_000, DAY_TIME_INTERVAL).text()
         "INTERVAL '1 02:03:04' DAY TO SECOND"
+
+        The units in the text are those of the interval's type.
         """
         return interval_text(self.amount, self.type)
 
 
 def interval_literal(node: exp.Interval) -> IntervalLiteral:
-    """The interval literal of sqlglot's node.
+    """Convert sqlglot's node to an interval literal.
 
     Raises ProgrammingError (INVALID_TYPED_LITERAL, INVALID_INTERVAL_FORMAT) for a text that isn't an
-    interval, NotSupportedError for one that mixes months with days or is out of its type's range, and for a
-    value that isn't a literal.
+    interval. Raises NotSupportedError for an interval that mixes months with days or is out of its type's
+    range, and for a value that isn't a literal.
     """
     value, unit = node.this, node.args.get("unit")
     sign = 1
@@ -84,8 +88,8 @@ def interval_literal(node: exp.Interval) -> IntervalLiteral:
 
 
 def _pairs(text: str, node: exp.Expr) -> IntervalLiteral:
-    """Parse the text of an interval without a unit, such as ``'1 day 2 hours'``. Raises
-    INVALID_TYPED_LITERAL."""
+    """Parse the text of an interval as pairs of a number and a unit, such as ``'1 day 2 hours'``. Raises
+    INVALID_TYPED_LITERAL for a text of another form."""
     body = re.sub(r"^\s*interval\s", "", text, flags=re.IGNORECASE)
     pairs, position = [], 0
     while position < len(body):
@@ -113,8 +117,9 @@ def _of_units(pairs: list[tuple[Decimal, str]], node: exp.Expr) -> IntervalLiter
 
 
 def _span(text: str, first: str, last: str, node: exp.Expr) -> IntervalLiteral:
-    """Parse the text of ``'1 02:03:04' DAY TO SECOND``, from the unit ``first`` to ``last``. Raises
-    INVALID_INTERVAL_FORMAT for a text of another form."""
+    """Parse the text of an interval with one or two units behind it, such as ``'1 02:03:04' DAY TO SECOND``:
+    the text has the units from ``first`` to ``last``. Raises INVALID_INTERVAL_FORMAT for a text of another
+    form."""
     match = _SPAN[first].fullmatch(text) if first in _SPAN else None
     if match is None:
         raise _bad_span(text, first, last, node)

@@ -36,21 +36,22 @@ _PREDICATES: Final = (
 
 
 def left_of(node: exp.Expr) -> exp.Expr:
-    """The left operand of an operator."""
+    """Return the left operand of an operator."""
     operand = node.this
     assert isinstance(operand, exp.Expr)
     return operand
 
 
 def right_of(node: exp.Expr) -> exp.Expr:
-    """The right operand of an operator, also of ``>>>`` (see :mod:`sqlfront_planner.tokens.rewriting`)."""
+    """Return the right operand of an operator, also of ``>>>``, whose node class stores it differently."""
     operand = node.expressions[0] if isinstance(node, ShiftRightUnsigned) else node.args["expression"]
     assert isinstance(operand, exp.Expr)
     return operand
 
 
 def regrouped(node: exp.Expr) -> exp.Expr:
-    """The chain of operators, grouped as in Spark; the node itself if the grouping is the same.
+    """Return the tree of a chain of operators, grouped as in Spark; the node itself if sqlglot's grouping is
+    the same.
 
     >>> from sqlglot import parse_one
     >>> regrouped(parse_one("1 || 2 + 3", read="spark")).sql("spark")
@@ -68,14 +69,14 @@ def regrouped(node: exp.Expr) -> exp.Expr:
 
 def refuse_predicate_operands(node: exp.Binary) -> None:
     """Raise NotSupportedError if an operand of a comparison is an IN, LIKE, BETWEEN or IS without
-    parentheses, which Spark reads differently."""
+    parentheses: Spark groups such an expression differently from sqlglot."""
     for side in (node.this, node.expression):
         refuse_predicate(side, node)
 
 
 def refuse_predicate(operand: exp.Expr, node: exp.Expr) -> None:
-    """Raise NotSupportedError if ``operand``, of the predicate ``node``, is a predicate without parentheses:
-    in Spark's grammar the operand is a comparison or binds tighter. (sqlglot adds parentheses to IS DISTINCT
+    """Raise NotSupportedError if ``operand``, an operand of the predicate ``node``, is itself a predicate
+    without parentheses, which Spark's grammar doesn't allow there. (sqlglot adds parentheses to IS DISTINCT
     FROM.)"""
     inner = operand.this if isinstance(operand, exp.Not | exp.Paren) else operand
     if isinstance(inner, exp.NullSafeNEQ if isinstance(operand, exp.Paren) else _PREDICATES):
@@ -83,14 +84,15 @@ def refuse_predicate(operand: exp.Expr, node: exp.Expr) -> None:
 
 
 def _is_grouped(node: exp.Expr) -> bool:
-    """Whether no operator on the left binds looser than the node, and every operator on the right binds
-    tighter."""
+    """Return whether sqlglot's grouping of the node is Spark's: no operator in its left operand has a lower
+    precedence, and every operator in its right operand has a higher one."""
     level = _LEVELS[type(node)]
     return _loosest(left_of(node)) <= level and _loosest(right_of(node)) < level
 
 
 def _loosest(node: exp.Expr) -> int:
-    """The level of the loosest operator of a chain, -1 for a node that is no operator."""
+    """Return the level of the operator with the lowest precedence in a chain (lower precedence = higher
+    level); -1 for a node that is no operator."""
     loosest, waiting = -1, [node]
     while waiting:
         item = waiting.pop()
@@ -102,7 +104,8 @@ def _loosest(node: exp.Expr) -> int:
 
 
 def _flatten(node: exp.Expr, operands: list[exp.Expr], operators: list[exp.Expr]) -> None:
-    """Append the operands and operators of a chain to the two lists, from left to right."""
+    """Append the operands and the operators of a chain to the lists ``operands`` and ``operators``, from left
+    to right."""
     around: list[exp.Expr] = []
     while True:
         while type(node) in _LEVELS:
@@ -116,8 +119,8 @@ def _flatten(node: exp.Expr, operands: list[exp.Expr], operators: list[exp.Expr]
 
 
 def _group(operands: list[exp.Expr], operators: list[exp.Expr]) -> exp.Expr:
-    """The tree of a flat chain, grouped by precedence climbing; ``operators`` has one item less than
-    ``operands``."""
+    """Build the tree of a chain from its operands and operators, grouped by precedence; ``operators`` has one
+    item less than ``operands``."""
     output, waiting = [operands[0]], list[exp.Expr]()
     for operator, operand in zip(operators, operands[1:], strict=True):
         while waiting and _LEVELS[type(waiting[-1])] <= _LEVELS[type(operator)]:

@@ -49,7 +49,7 @@ _ATOMS: Final = {
 
 
 def data_type_of(node: exp.Expr) -> pa.DataType:
-    """The logical type of a type's name in SQL.
+    """Return the logical type that a type's name in SQL means.
 
     Raises ProgrammingError for a decimal out of bounds, NotSupportedError (UNSUPPORTED_DATATYPE) for an
     unknown type.
@@ -70,8 +70,8 @@ def data_type_of(node: exp.Expr) -> pa.DataType:
 
 
 def interval_type(node: exp.Interval) -> pa.DataType:
-    """The type of ``INTERVAL DAY``, ``INTERVAL YEAR TO MONTH``, ... Raises NotSupportedError for units that
-    aren't a type of Spark."""
+    """Return the type that ``INTERVAL DAY``, ``INTERVAL YEAR TO MONTH``, ... name. Raises NotSupportedError
+    for units that don't form a type of Spark."""
     unit = node.args.get("unit")
     if unit is None:
         raise unsupported("INTERVAL without units as a type", node)
@@ -118,8 +118,8 @@ def _map(node: exp.DataType) -> pa.DataType:
 
 
 def _incomplete(node: exp.DataType, missing: str, example: str) -> DatabaseError:
-    """The error INCOMPLETE_TYPE_DEFINITION for a nested type without inner types; ``missing`` and ``example``
-    are parts of its message."""
+    """Make the error INCOMPLETE_TYPE_DEFINITION for a nested type without inner types; ``missing`` and
+    ``example`` are parts of its message."""
     name = node.this.value
     message = (
         f'Incomplete complex type: The definition of "{name}" type is incomplete. You must provide '

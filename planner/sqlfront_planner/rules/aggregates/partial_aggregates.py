@@ -37,8 +37,10 @@ _MERGED_BY: Final = {"count": "sum", "min": "min", "max": "max", "sum": "sum"}
 
 
 def push_partial_aggregates(plan: LogicalPlan, wanted: Callable[[LogicalPlan], bool]) -> LogicalPlan:
-    """Group a relation of inner joins before the join, if all aggregates above read only the relation's
-    columns. ``wanted`` tells whether the plan of a relation may be grouped; the first such relation counts.
+    """Group the rows of one table or subplan before it is joined, and merge the groups after the joins. This
+    is done below an aggregation over inner joins if all its calls read only columns of one of the joined
+    relations. ``wanted`` returns whether the plan of a relation may be grouped; the first relation for which
+    it returns True is grouped.
 
     Rows of the relation that agree in all columns that keys and join conditions read find the same partners,
     so sums, counts, minima and maxima over such rows can replace the rows. Means become sums and counts,
@@ -73,15 +75,16 @@ def _without_projection(plan: LogicalAggregate) -> LogicalAggregate:
 
 
 class _Parts(msgspec.Struct, frozen=True):
-    """The two steps of a call: ``calls`` are computed for each part (over the graph's row), and ``merge``
-    computes the call's value from the merged values of ``calls``."""
+    """An aggregate call split in two steps: ``calls`` aggregate a part of a group, over the graph's row (the
+    columns of all joined relations, see :class:`.JoinGraph`). Then the results of all parts are merged, and
+    ``merge`` computes the original call's value from the merged results."""
 
     calls: tuple[AggregateCall, ...]
     merge: Callable[[tuple[Expr, ...]], Expr]
 
 
 def _parts(call: AggregateCall) -> _Parts | None:
-    """Split a call into its two steps; None if the call can't be split."""
+    """Split an aggregate call into a call per part and a merge; None if the call can't be split."""
     if call.distinct or not all(map(is_deterministic, call_operands(call))):
         return None
     if call.function in _MERGED_BY:
@@ -100,15 +103,16 @@ def _cast(expression: Expr) -> Expr:
 
 
 def _as_type(merged: Expr, call: AggregateCall) -> Expr:
-    """The merged value with the call's type and nullability: a count is never null, and a sum of sums has a
-    wider type than the sum."""
+    """Return the merged value with the original call's type and nullability: a count is never null, and a
+    sum of sums has a wider type than the sum."""
     if call.function == "count":
         return Call(BIGINT, "coalesce", (merged, Literal(BIGINT, 0)))
     return merged if merged.type == call.type else Cast(call.type, merged)
 
 
 def _two_steps(plan: LogicalAggregate, graph: JoinGraph, relation: JoinInput) -> LogicalPlan | None:
-    """Group the relation, join, and group the joined rows; None if the result could differ."""
+    """Group the rows of ``relation``, join, and merge the groups of the joined rows. Return None if the
+    result could differ from that of ``plan``, the aggregation over the joins of ``graph``."""
     above = plan.with_operands(tuple(remap(item, graph.row) for item in plan.operands()))
     assert isinstance(above, LogicalAggregate)
     own = range(relation.start, relation.start + relation.plan.width)
@@ -159,12 +163,15 @@ def _holds_floats(data_type: pa.DataType) -> bool:
 
 
 def _compared(keys: tuple[Expr, ...], graph: JoinGraph) -> tuple[Expr, ...]:
-    """The expressions over the graph's row that the query evaluates besides the aggregates."""
+    """Return the expressions over the graph's row (the columns of all joined relations) on which the groups
+    and the joins depend: the aggregation's keys, and the predicates of the joins."""
     return (*keys, *graph.predicates, *(item for each in graph.relations for item in each.predicates))
 
 
 def _places(graph: JoinGraph, relation: JoinInput, kept: list[int], width: int) -> dict[int, int]:
-    """The new places of the graph's columns if the relation has ``width`` columns, the kept columns first."""
+    """Return the new ordinals, by the old ones, of the columns of the graph's row (the columns of all joined
+    relations), after ``relation`` is replaced by a relation of ``width`` columns, which begins with the
+    columns ``kept``. Columns that are gone have no entry."""
     moved = width - relation.plan.width
     end = relation.start + relation.plan.width
     places = {place: relation.start + index for index, place in enumerate(kept)}
@@ -177,8 +184,8 @@ def _places(graph: JoinGraph, relation: JoinInput, kept: list[int], width: int) 
 
 
 def _joined(graph: JoinGraph, relation: JoinInput, grouped: LogicalPlan, places: dict[int, int]) -> JoinGraph:
-    """Return the graph with ``grouped`` in the place of the relation's plan. ``places`` are the new places
-    of the graph's columns."""
+    """Return the graph in which ``grouped`` replaces the plan of ``relation``. ``places``: the new ordinals
+    of the columns of the graph's row, see :func:`_places`."""
 
     def relations() -> Iterator[JoinInput]:
         for each in graph.relations:
@@ -193,7 +200,8 @@ def _joined(graph: JoinGraph, relation: JoinInput, grouped: LogicalPlan, places:
 
 
 def _merging(call: AggregateCall, value: Column) -> AggregateCall:
-    """The call that merges the values of ``call`` over parts."""
+    """Return the aggregate call that merges the results of ``call`` over parts; ``value`` is the column of
+    these results."""
     function = lookup_aggregate(_MERGED_BY[call.function])
     assert function is not None
     return AggregateCall(function.name, (value,), function.result_type((value.type,)))

@@ -41,13 +41,13 @@ MOST_EXTRA: Final = 0.5
 
 
 def reduce_aggregates(plan: LogicalPlan, settings: Settings) -> LogicalPlan:
-    """Restrict an aggregation that is joined on its grouping key with a much smaller relation to the rows
-    with a key of that relation.
+    """Let an aggregation read only the groups that a join needs: an aggregation joined on its grouping key
+    with a much smaller relation gets a semi join with that relation's keys below it.
 
-    The join drops groups without a partner anyway, so a semi join with the partner's keys below the
-    aggregation doesn't change the result. The partner is computed twice, so it must be cheap: a filtered
-    table, not the result of large joins. The rule limits the cost of a decorrelated scalar subquery to the
-    groups that the outer rows need. Stands after :func:`push_down_filters` and before :func:`reorder_joins`.
+    The join drops groups without a partner anyway, so the result doesn't change. The smaller relation is
+    computed twice, so it must be cheap: a filtered table, not the result of large joins. The rule limits
+    the cost of a decorrelated scalar subquery to the groups that the outer rows need. It runs after
+    :func:`push_down_filters` and before :func:`reorder_joins`.
     """
     return _visit(plan, Cardinality())
 
@@ -83,9 +83,10 @@ def _reduce(graph: JoinGraph, cardinality: Cardinality) -> JoinGraph:
 
 
 def _partners(graph: JoinGraph, reduced: JoinInput, members: frozenset[int]) -> list[tuple[LogicalPlan, int]]:
-    """The plans of the graph's relations, except ``reduced``, that have a column equal to the places
-    ``members``, or whose semi join keeps only rows with an equal value; each with the ordinal of that
-    column."""
+    """Return the relations that restrict a column of ``reduced``. ``members`` are the ordinals, in the
+    graph's row (the columns of all joined relations), of all columns that must equal this column. A relation
+    restricts it by being joined on one of these columns, or by being the right side of a semi join on one of
+    them. The pairs are the relation's plan, and the ordinal in this plan of the column with the values."""
     found = []
     for relation in graph.relations:
         own = range(relation.start, relation.start + relation.plan.width)
@@ -101,8 +102,9 @@ def _partners(graph: JoinGraph, reduced: JoinInput, members: frozenset[int]) -> 
 
 
 def _compared(relation: JoinInput, own: range, members: frozenset[int]) -> int | None:
-    """The place of the column of a semi join's right side that must equal one of the members; None if no
-    predicate asks for that. ``own`` are the right side's places."""
+    """Return the column of a semi join's right side that must equal one of the columns ``members``; None if
+    no predicate demands that. ``own`` are the columns of the right side. All columns are ordinals of the
+    graph's row (the columns of all joined relations)."""
     for predicate in relation.predicates:
         match predicate:
             case Call(function="equal", arguments=(Column() as left, Column() as right)):
@@ -113,7 +115,8 @@ def _compared(relation: JoinInput, own: range, members: frozenset[int]) -> int |
 
 
 def _aggregation(plan: LogicalPlan) -> LogicalAggregate | None:
-    """The aggregation with keys below the plan's filters and projections; None if there is none."""
+    """Return the aggregation with keys that the plan is, or that lies directly below filters and
+    projections; None if there is none."""
     while isinstance(plan, LogicalFilter | LogicalProject):
         plan = plan.input
     return plan if isinstance(plan, LogicalAggregate) and plan.keys else None
@@ -122,8 +125,9 @@ def _aggregation(plan: LogicalPlan) -> LogicalAggregate | None:
 def _with_semi_join(
     plan: LogicalPlan, place: int, partner: LogicalPlan, column: int, cardinality: Cardinality
 ) -> LogicalPlan:
-    """The plan whose aggregation reads only rows with one of the partner's values; the plan itself if
-    ``place`` is no key of the aggregation or the semi join doesn't pay."""
+    """Return the plan whose aggregation reads only rows with a value that ``partner`` has in its column
+    ``column``. Return the plan unchanged if its column ``place`` isn't a key of the aggregation, or if the
+    semi join would cost more than it saves."""
     match plan:
         case LogicalFilter():
             return plan.with_inputs((_with_semi_join(plan.input, place, partner, column, cardinality),))
@@ -157,7 +161,8 @@ def _rows_read(plan: LogicalPlan) -> float:
 
 
 def _is_cheap_again(plan: LogicalPlan) -> bool:
-    """True if computing the plan twice gives the same rows and costs no more than reading its tables."""
+    """Return whether computing the plan twice gives the same rows and costs no more than reading its
+    tables: the plan consists of scans, filters, projections and joins."""
     return is_repeatable(plan) and all(
         isinstance(node, LogicalScan | LogicalFilter | LogicalProject | LogicalJoin)
         for node in walk_plan(plan)

@@ -56,7 +56,8 @@ def _rewrite(plan: LogicalPlan) -> LogicalPlan:
 
 
 def _constants(call: AggregateCall) -> tuple[int, ...]:
-    """The positions of arguments that are the same for all rows, such as a fraction or a delimiter."""
+    """Return the positions of the call's arguments that must be the same for all rows, such as a fraction
+    or a delimiter."""
     function = aggregates.lookup_aggregate(call.function)
     return () if function is None else function.constants
 

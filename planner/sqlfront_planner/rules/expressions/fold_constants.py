@@ -47,7 +47,8 @@ def fold_constants(plan: LogicalPlan, settings: Settings) -> LogicalPlan:
 
 
 def fold(expression: Expr, settings: Settings) -> Expr:
-    """Fold one expression, see :func:`fold_constants`."""
+    """Replace the constant parts of one expression by their values. For the expressions that stay see
+    :func:`fold_constants`."""
     try:
         if isinstance(expression, _KEPT):
             return expression
@@ -67,9 +68,9 @@ def fold(expression: Expr, settings: Settings) -> Expr:
 
 
 def _cast_together(operands: tuple[Expr, ...], settings: Settings) -> tuple[Expr, ...]:
-    """Replace casts of literals by literals. Casts between the same two types are computed together, as one
-    column; if that fails, they stay. Compiling an expression for each cast, as in ``id IN ('1', '2', ...)``,
-    takes 30 times as long."""
+    """Replace casts of literals by literals. If many casts have the same two types, as in ``id IN ('1',
+    '2', ...)``, they are computed together, as one column, which is 30 times as fast as one by one; if that
+    fails, the casts stay."""
     columns: dict[tuple[pa.DataType, pa.DataType, bool], dict[int, object]] = {}
     for place, operand in enumerate(operands):
         if isinstance(operand, Cast) and isinstance(operand.operand, Literal):
@@ -89,8 +90,9 @@ def _cast_together(operands: tuple[Expr, ...], settings: Settings) -> tuple[Expr
 
 
 def is_constant(expression: Expr, *, in_link: bool = False) -> bool:
-    """True for a deterministic expression over literals only. ``in_link``: the expression is in a chain's
-    link, and the previous value is constant, too."""
+    """Return whether the expression is deterministic and has only literals as its leaves. ``in_link``: the
+    expression is a link of a :class:`Chain` whose previous value is constant, so that ``Previous`` counts
+    as a literal."""
     waiting = [expression]
     while waiting:
         match waiting.pop():
@@ -115,8 +117,8 @@ def is_constant(expression: Expr, *, in_link: bool = False) -> bool:
 
 
 def _widened(cast: Cast, parameter: Parameter) -> Expr:
-    """The parameter in the type of the cast, if the type holds all integers of the parameter's type, so that
-    a key compared with the parameter can be looked up."""
+    """Return the parameter with the integer type of the cast, so that a key compared with the parameter can
+    be looked up. Return the cast if its type doesn't hold all integers of the parameter's type."""
     given, wanted = parameter.type, cast.type
     if is_integral(given) and is_integral(wanted) and given.bit_width <= wanted.bit_width:
         return Parameter(wanted, parameter.index, parameter.sample)
@@ -130,7 +132,8 @@ def _literal(expression: Expr, settings: Settings) -> Expr:
 
 
 def _known(expression: Expr, value: object) -> Expr:
-    """The literal of the expression's known value; the expression itself if the value is too long."""
+    """Return the literal with the expression's known value; the expression itself if the value is a very
+    long string."""
     if isinstance(value, str | bytes) and len(value) > _LONGEST:
         return expression
     return Literal(expression.type, value)

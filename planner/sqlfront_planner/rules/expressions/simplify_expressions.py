@@ -76,8 +76,8 @@ def _simplify_operands(plan: LogicalPlan) -> LogicalPlan:
 
 
 def simplified(expression: Expr) -> Expr:
-    """The expression with all its nodes simplified, operands first. Nested ANDs count as one node, nested ORs
-    likewise."""
+    """Return the expression with all its nodes simplified, operands first. Nested ANDs are simplified as
+    one node, and so are nested ORs."""
     try:
         if isinstance(expression, _SIMPLE):
             return expression
@@ -94,7 +94,8 @@ def simplified(expression: Expr) -> Expr:
 
 
 def _simplify_filter(plan: LogicalPlan) -> LogicalPlan:
-    """Simplify a filter, for which unknown counts as false."""
+    """Return the filter with a simpler condition, in which unknown counts as false; the filter's input if
+    the condition is always true; any other node unchanged."""
     if not isinstance(plan, LogicalFilter):
         return plan
     parts = conjuncts(plan.condition)
@@ -107,7 +108,7 @@ def _simplify_filter(plan: LogicalPlan) -> LogicalPlan:
 
 
 def simplify(expression: Expr) -> Expr:
-    """Simplify one node whose operands are simplified already."""
+    """Return the simplest equal form of one node, whose operands are simplified already."""
     match expression:
         case Call():
             return _simplify_call(expression)
@@ -150,8 +151,8 @@ def _has_null_operand(call: Call) -> bool:
 
 
 def _simplify_logic(call: Call) -> Expr:
-    """Simplify AND or OR, which are dual: one boolean literal decides the result, the opposite literal is
-    neutral."""
+    """Simplify AND or OR: one of the boolean literals decides the result, the other has no effect and is
+    removed. Repeated operands are removed, too."""
     if is_constant(call):
         # Folding has failed, so evaluation fails: from the left, it doesn't reach a deciding operand.
         return call
@@ -179,8 +180,9 @@ def _and(parts: tuple[Expr, ...]) -> Expr:
 
 
 def _factor(branches: Sequence[Expr]) -> Expr | None:
-    """Turn ``(a AND b) OR (a AND c)`` into ``a AND (b OR c)``: conditions that all branches share become
-    separate conjuncts, which can be join keys or move to one table. None if the branches share nothing."""
+    """Turn ``(a AND b) OR (a AND c)`` into ``a AND (b OR c)``: conditions that all ``branches`` of an OR
+    share become separate conjuncts, which can be join keys or move to one table. Return None if the
+    branches share nothing."""
     split = [conjuncts(branch) for branch in branches]
     meanings = [[nameless(part) for part in parts] for parts in split]
     shared = [

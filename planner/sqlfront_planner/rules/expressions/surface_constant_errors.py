@@ -1,4 +1,4 @@
-"""Errors of constant expressions that can't be computed, raised even if no row needs them."""
+"""Raising the errors of constant expressions that can't be computed, even if no row needs their values."""
 
 from contextlib import suppress
 
@@ -13,11 +13,11 @@ from sqlfront_values.stacks import deep
 
 @deep
 def surface_constant_errors(plan: LogicalPlan, settings: Settings) -> LogicalPlan:
-    """Raise the DataError of every constant expression that :func:`fold_constants` could not compute, as
-    Spark does; return the plan unchanged.
+    """Raise the DataError of a constant expression that :func:`fold_constants` could not compute, as Spark
+    does; return the plan unchanged if there is none.
 
-    Branches of a CASE or COALESCE are exempt, since a row decides about them. Stands after column pruning,
-    because a column that is never read never fails. Below LIMIT 0 no expression fails.
+    Branches of a CASE or COALESCE are exempt, since a row decides about them. The rule runs after column
+    pruning, because a column that is never read never fails. Below LIMIT 0 no expression fails.
 
     >>> from sqlfront_planner.testing import example
     >>> example(surface_constant_errors, "select 1/0 from t")

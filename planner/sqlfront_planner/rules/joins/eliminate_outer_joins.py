@@ -24,11 +24,11 @@ Rejected = frozenset[int]
 
 
 def eliminate_outer_joins(plan: LogicalPlan, settings: Settings) -> LogicalPlan:
-    """Turn a LEFT join into an INNER join if rows are kept only when a right column is not null; turn a FULL
-    join into LEFT or INNER likewise.
+    """Turn a LEFT join into an INNER join if the nodes above drop every row whose right columns are null;
+    turn a FULL join into a LEFT or INNER join by the same reasoning.
 
-    A condition above (a filter, an inner or semi join) that is not true if a column is null drops exactly the
-    rows that the outer join adds for that side.
+    A condition above (a filter, an inner or semi join) that is not true if a column is null drops exactly
+    the rows that the outer join adds for that side.
 
     >>> from sqlfront_planner.testing import example
     >>> print(example(eliminate_outer_joins, "select b from t left join u on t.a = u.a where c > 1"))
@@ -43,8 +43,8 @@ def eliminate_outer_joins(plan: LogicalPlan, settings: Settings) -> LogicalPlan:
 
 @deep
 def _visit(plan: LogicalPlan, rejected: Rejected) -> LogicalPlan:
-    """Visit a plan; ``rejected`` are columns of the plan's row that are not null in any row that the nodes
-    above keep."""
+    """Return the plan with its outer joins rewritten. ``rejected``: the columns of the plan's row for which
+    the nodes above drop every row with a null."""
     match plan:
         case LogicalFilter():
             return _over(plan, [rejected | _rejected_by(conjuncts(plan.condition))])
@@ -100,9 +100,9 @@ def _visit_join(plan: LogicalJoin, rejected: Rejected) -> LogicalPlan:
 
 
 def _strengthened(kind: JoinKind, needs_left: bool, needs_right: bool) -> JoinKind:
-    """The kind of join that gives exactly the rows that the plan keeps. ``needs_left`` and ``needs_right``:
-    a kept row has a column of that side that is not null, so that rows without a partner on that side are
-    dropped."""
+    """Return the kind of join that gives exactly the rows that the nodes above keep. ``needs_left`` and
+    ``needs_right``: the nodes above drop the rows without a partner on that side, since they drop rows with
+    a null in a column of that side."""
     match kind:
         case JoinKind.LEFT if needs_right:
             return JoinKind.INNER

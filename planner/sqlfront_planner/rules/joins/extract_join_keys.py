@@ -12,7 +12,7 @@ def extract_join_keys(plan: LogicalPlan, settings: Settings) -> LogicalPlan:
     """Turn every conjunct ``left expression = right expression`` (or ``<=>``) of a join's condition into a
     key of a hash join.
 
-    Allowed for joins of every kind: keys and condition together decide which rows match.
+    Joins of every kind may be rewritten, since keys and condition together decide which rows match.
 
     >>> from sqlfront_planner.testing import example
     >>> print(example(extract_join_keys, "select * from t left join u on t.a = u.a and b < c"))

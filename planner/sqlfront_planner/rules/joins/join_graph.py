@@ -22,8 +22,10 @@ from sqlfront_values.types import BOOLEAN
 
 
 class JoinInput(msgspec.Struct, frozen=True):
-    """One input of the joins. A relation of another ``kind`` than INNER filters, by ``predicates`` over the
-    graph's row."""
+    """One relation in a join graph: a plan whose columns begin at ``start`` in the graph's row (the columns
+    of all relations, one after another). For a semi or anti join (``kind``) the relation is the right side,
+    and ``predicates`` are the join's conditions over the graph's row; for an inner join the conditions are in
+    the graph."""
 
     plan: LogicalPlan
     start: int
@@ -32,26 +34,29 @@ class JoinInput(msgspec.Struct, frozen=True):
 
     @property
     def filters(self) -> bool:
-        """True for the right side of a semi or anti join."""
+        """Whether the relation is the right side of a semi or anti join, which filters rows and adds no
+        columns."""
         return self.kind in FILTERING_JOINS
 
 
 class JoinGraph(msgspec.Struct, frozen=True):
-    """A graph of joins. ``predicates`` are the inner joins' conjuncts over the graph's row; ``row`` gives for
-    each output column its place in the graph's row."""
+    """A tree of joins without its order. The graph's row consists of the columns of all relations, one after
+    another. ``predicates`` are the inner joins' conjuncts over the graph's row; ``row`` has for each output
+    column of the tree its position in the graph's row."""
 
     relations: tuple[JoinInput, ...]
     predicates: tuple[Expr, ...]
     row: tuple[int, ...]
 
     def owners(self) -> tuple[int, ...]:
-        """The index of the owning relation for each place of the graph's row."""
+        """Return, for each column of the graph's row, the index of the relation that has the column."""
         return tuple(
             [index for index, relation in enumerate(self.relations) for _ in range(relation.plan.width)]
         )
 
     def columns(self) -> list[Column]:
-        """The column of the owning relation for each place of the graph's row."""
+        """Return, for each column of the graph's row, the column as an expression over its relation's
+        row."""
         return [column for relation in self.relations for column in relation.plan.row()]
 
 
@@ -60,7 +65,8 @@ Shape = int | tuple["Shape", "Shape"]
 
 
 def is_join_tree(plan: LogicalPlan) -> bool:
-    """True if :func:`flatten` finds more than one relation in the plan."""
+    """Return whether the plan is a join that :func:`flatten` can take apart, perhaps below filters and
+    projections of columns."""
     while True:
         match plan:
             case LogicalJoin(kind=kind):
@@ -80,15 +86,16 @@ def _movable(plan: LogicalPlan) -> bool:
 
 
 def flatten(plan: LogicalPlan) -> JoinGraph:
-    """Take apart the inner, semi and anti joins at the top of ``plan``, through filters and projections of
-    columns; return their graph."""
+    """Return the graph of the inner, semi and anti joins at the top of ``plan``. Filters between the joins
+    become predicates; projections of columns disappear. A plan without such joins gives a graph of one
+    relation."""
     builder = _Flattening()
     row = builder.add(plan)
     return JoinGraph(tuple(builder.relations), tuple(builder.predicates), tuple(row))
 
 
 class _Flattening:
-    """A join graph under construction: its relations and predicates, and the width of the graph's row so
+    """A join graph under construction: the relations and predicates, and the width of the graph's row, so
     far."""
 
     def __init__(self) -> None:
@@ -98,7 +105,8 @@ class _Flattening:
         self.depth = 0
 
     def add(self, plan: LogicalPlan) -> list[int]:
-        """Add a subtree; return the places of its output columns."""
+        """Add the relations and predicates of a subtree; return the positions of the subtree's output
+        columns in the graph's row."""
         if not is_join_tree(plan):
             return self._add_relation(JoinInput(plan, self.width))
         self.depth += 1
@@ -148,8 +156,8 @@ def _predicates(join: LogicalJoin, left: Sequence[int], right: Sequence[int]) ->
 
 
 class EqualityClasses:
-    """Classes of places of a graph's row that its predicates make equal: ``frozenset``s of at least two
-    places."""
+    """The classes of columns that the predicates make equal: each class is a ``frozenset`` of at least two
+    positions in the graph's row. ``others`` are the predicates that aren't the equality of two columns."""
 
     def __init__(self, predicates: Iterable[Expr]) -> None:
         self._class: dict[int, frozenset[int]] = {}
@@ -166,16 +174,16 @@ class EqualityClasses:
         return True
 
     def of(self, place: int) -> frozenset[int]:
-        """All places that are equal to ``place``, including ``place``."""
+        """Return the positions of all columns that equal the column at ``place``, including ``place``."""
         return self._class.get(place) or frozenset((place,))
 
     def all(self) -> tuple[frozenset[int], ...]:
-        """All classes, in the order of their first places."""
+        """Return all classes, ordered by the lowest position in each."""
         return tuple(dict.fromkeys(self._class[place] for place in sorted(self._class)))
 
 
 def column_equality(predicate: Expr) -> tuple[int, int] | None:
-    """The two places, if the predicate is just the equality of two columns; else None."""
+    """Return the ordinals of the two columns if the predicate is ``column = column``; else None."""
     if isinstance(predicate, Call) and predicate.function == "equal":
         left, right = predicate.arguments
         if isinstance(left, Column) and isinstance(right, Column) and left.ordinal != right.ordinal:
@@ -184,7 +192,8 @@ def column_equality(predicate: Expr) -> tuple[int, int] | None:
 
 
 def split_keys(parts: Iterable[Expr], left_width: int) -> tuple[tuple[JoinKey, ...], tuple[Expr, ...]]:
-    """Split conjuncts over a concatenated row into join keys and other conjuncts.
+    """Split conjuncts over the left row followed by the right row, as of a join's condition, into join keys
+    and all other conjuncts. ``left_width``: the number of columns of the left row.
 
     A key is an equality between an expression over the left row only and an expression over the right row
     only.
@@ -218,20 +227,21 @@ def _key(part: Expr, left_width: int) -> JoinKey | None:
 
 
 class _Part(msgspec.Struct):
-    """A piece of the tree under construction: its plan, and the position in the plan's row of each available
-    place of the graph's row."""
+    """A subtree of the join tree under construction: its plan, and the ordinals in the plan's row by
+    positions in the graph's row."""
 
     plan: LogicalPlan
     positions: dict[int, int]
 
     def shared(self, places: Iterable[int]) -> int | None:
-        """The first of the places that the piece has; None if the piece has none of them."""
+        """Return the first of ``places``, positions in the graph's row, that the subtree's row has; None if
+        it has none of them."""
         return next((place for place in places if place in self.positions), None)
 
 
 class _Building:
-    """A join tree under construction, from the relations of ``graph``. Every predicate is applied as soon as
-    its columns are available."""
+    """The construction of a join tree from the relations of ``graph``. Every predicate is applied in the
+    lowest subtree that has its columns."""
 
     def __init__(self, graph: JoinGraph) -> None:
         self.graph = graph
@@ -284,7 +294,8 @@ class _Building:
         return _Part(plan, left.positions)
 
     def where(self, positions: dict[int, int]) -> dict[int, int]:
-        """The positions of all available places, and of places that equal an available place."""
+        """Return ``positions`` (ordinals of a subtree's row by positions in the graph's row), extended by
+        the columns that equal an available column."""
         found = dict(positions)
         for members in self.classes:
             stand_in = next((place for place in members if place in positions), None)
@@ -293,12 +304,14 @@ class _Building:
         return found
 
     def column(self, place: int, part: _Part) -> Column:
-        """The column at a place of the graph's row, as a column of a part that has it."""
+        """Return the column at position ``place`` of the graph's row, as an expression over the row of
+        ``part``, which has the column."""
         column = self.columns[place]
         return Column(column.type, part.positions[place], column.name)
 
     def output(self, part: _Part) -> LogicalPlan:
-        """The graph's output row over the complete part; the part's own plan if the rows are equal."""
+        """Return the plan of ``part``, the complete tree, with exactly the output columns of the graph, by
+        a projection where necessary."""
         places = self.graph.row
         if [part.positions[place] for place in places] == list(range(part.plan.width)):
             return part.plan
@@ -306,8 +319,8 @@ class _Building:
         return LogicalProject(part.plan, columns, tuple([column.name for column in columns]))
 
     def take(self, positions: dict[int, int]) -> list[Expr]:
-        """Remove the pending predicates whose columns are all available, and return the predicates over the
-        row of ``positions``."""
+        """Remove the pending predicates whose columns are all available in a subtree with the columns
+        ``positions``. Return these predicates as expressions over the subtree's row."""
         if not self.pending:
             return []
         there = self.where(positions)
@@ -317,8 +330,8 @@ class _Building:
 
 
 def build(graph: JoinGraph, shape: Shape) -> LogicalPlan:
-    """Build the tree of joins of a shape; its output row is the graph's output row. A filtering relation is a
-    right child."""
+    """Build the tree of joins that ``shape`` describes; the tree has the graph's output columns. The right
+    side of a semi or anti join must be a right child in the shape."""
     building = _Building(graph)
     part = building.part(shape)
     assert not building.pending, "a shape must hold all relations"
@@ -326,7 +339,7 @@ def build(graph: JoinGraph, shape: Shape) -> LogicalPlan:
 
 
 def left_deep(graph: JoinGraph) -> Shape:
-    """The left-deep shape of the relations, in the order of the query."""
+    """Return the shape in which every join has one relation on the right, in the order of the query."""
     shape: Shape = 0
     for index in range(1, len(graph.relations)):
         shape = (shape, index)

@@ -42,8 +42,8 @@ def reorder_joins(plan: LogicalPlan, settings: Settings) -> LogicalPlan:
 
     Allowed because inner joins are associative and commutative, and a semi or anti join commutes with every
     join that keeps the columns it compares. Trees of any shape are considered (dynamic programming over
-    connected sets of relations, Moerkotte and Neumann 2006); relations without a condition between them come
-    last. Stands after :func:`push_down_filters`, which gives each relation its own conditions.
+    connected sets of relations, Moerkotte and Neumann 2006); relations without a condition between them
+    come last. The rule runs after :func:`push_down_filters`, which gives each relation its own conditions.
 
     >>> from sqlfront_planner.testing import example
     >>> print(example(reorder_joins, "select t.a from u join t on t.a = u.a"))
@@ -68,7 +68,8 @@ def _visit(plan: LogicalPlan, cardinality: Cardinality) -> LogicalPlan:
 
 
 def best_shape(graph: JoinGraph, cardinality: Cardinality) -> Shape:
-    """The cheapest tree of the graph's relations, by the estimates of ``cardinality``."""
+    """Return the cheapest tree of the graph's relations that the search finds, by the estimates of
+    ``cardinality``: exhaustively for few relations, greedily for many."""
     search = _Search(graph, cardinality)
     if len(graph.relations) <= MOST_ENUMERATED:
         return search.exhaustive().shape
@@ -76,7 +77,8 @@ def best_shape(graph: JoinGraph, cardinality: Cardinality) -> Shape:
 
 
 class _Tree(msgspec.Struct, frozen=True):
-    """A join tree over the relations in the bit set ``members``."""
+    """A candidate for a part of the join tree: the relations in the bit set ``members``, joined in
+    ``shape``, with the estimated ``rows`` and ``cost``."""
 
     members: int
     shape: Shape
@@ -85,8 +87,8 @@ class _Tree(msgspec.Struct, frozen=True):
 
 
 class _Edge(msgspec.Struct, frozen=True):
-    """A predicate as an edge of the graph: a set of relations can evaluate the predicate if it contains a
-    relation of each bit set in ``needs``. ``share``: the predicate's selectivity."""
+    """A predicate, as seen by the search. A set of relations can evaluate the predicate if the set contains
+    at least one relation of each bit set in ``needs``. ``share``: the predicate's selectivity."""
 
     needs: tuple[int, ...]
     share: float
@@ -96,7 +98,8 @@ class _Edge(msgspec.Struct, frozen=True):
 
 
 class _Search:
-    """A search over the relations of a graph, represented as bits, with the estimates of their predicates."""
+    """A search for a cheap join tree. Sets of relations are bit sets: bit ``i`` stands for the graph's
+    relation ``i``."""
 
     def __init__(self, graph: JoinGraph, cardinality: Cardinality) -> None:
         self.graph = graph
@@ -132,8 +135,8 @@ class _Search:
         return bits
 
     def _needs(self, predicate: Expr) -> tuple[int, ...]:
-        """For each column that the predicate reads, the bit set of the relations that have the column or an
-        equal column."""
+        """Return the bit sets of which the predicate needs one relation each: for each column that the
+        predicate reads, the relations that have the column or an equal column."""
         return tuple({self._bits(self.classes.of(place)) for place in columns_used(predicate)})
 
     def _share(self, predicate: Expr) -> float:
@@ -161,7 +164,7 @@ class _Search:
     # ---- the search
 
     def exhaustive(self) -> _Tree:
-        """The cheapest tree, built from the cheapest trees of all connected subsets."""
+        """Return the cheapest tree, built from the cheapest trees of all connected subsets."""
         best: dict[int, _Tree] = {}
         by_size: list[list[int]] = [[] for _ in range(len(self.leaves) + 1)]
         for index, leaf in enumerate(self.leaves):
@@ -195,7 +198,8 @@ class _Search:
                         yield first, second
 
     def greedy(self) -> _Tree:
-        """The tree built by always taking the join with the fewest resulting rows."""
+        """Return the tree that is built by joining, at each step, the two subtrees whose join has the
+        fewest rows."""
         trees = list(self.leaves)
         known: dict[tuple[int, int], _Tree | None] = {}
 
@@ -219,8 +223,8 @@ class _Search:
             trees.append(joined)
 
     def in_a_row(self) -> _Tree:
-        """The tree that begins with the smallest relation and always joins the smallest connected relation
-        next."""
+        """Return the tree that begins with the smallest relation and joins the smallest connected relation
+        next, again and again. Relations that nothing connects come last, by cross joins."""
         waiting = sorted(self.leaves, key=lambda leaf: (leaf.shape in self.filters, leaf.rows))
         tree, apart = waiting.pop(0), list[_Tree]()
         while waiting:
@@ -235,7 +239,8 @@ class _Search:
         return self._cross([*apart, tree])
 
     def _largest(self, best: dict[int, _Tree]) -> list[int]:
-        """Disjoint sets with known trees, largest first, that cover all relations."""
+        """Return disjoint sets of relations that together hold all relations, chosen greedily: the largest
+        sets with a tree in ``best`` first."""
         chosen: list[int] = []
         covered = 0
         for members in sorted(best, key=lambda members: -members.bit_count()):
@@ -245,7 +250,8 @@ class _Search:
         return chosen
 
     def _cross(self, trees: list[_Tree]) -> _Tree:
-        """Join all trees, without conditions if there are none; filtering relations come last."""
+        """Join all trees to one, by cross joins where no condition connects two trees; the right sides of
+        semi and anti joins come last."""
         waiting = [tree for tree in trees if tree.members.bit_count() == 1 and tree.shape in self.filters]
         first, *rest = sorted((tree for tree in trees if tree not in waiting), key=lambda tree: -tree.rows)
         for tree in [*sorted(rest, key=lambda tree: tree.rows), *waiting]:
@@ -253,8 +259,8 @@ class _Search:
         return first
 
     def _join(self, first: _Tree, second: _Tree) -> _Tree | None:
-        """Join the two trees; None if no predicate connects them, or if the first tree is a filtering
-        relation."""
+        """Return the join of the two trees; None if no predicate connects them, or if the first tree is the
+        right side of a semi or anti join."""
         if isinstance(first.shape, int) and first.shape in self.filters:
             return None
         needs = self.filters.get(second.shape) if isinstance(second.shape, int) else None
@@ -287,8 +293,8 @@ class _Search:
         )
 
     def _rows(self, first: _Tree, second: _Tree) -> float:
-        """The estimated rows of the join of two trees; the same for a set of relations, whatever the tree's
-        shape."""
+        """Return the estimated rows of the join of two trees. The estimate is the same for all trees over the
+        same relations, whatever their shapes."""
         members = first.members | second.members
         rows = self.known_rows.get(members)
         if rows is None:
@@ -311,7 +317,8 @@ class _Search:
         return rows
 
     def _filter_share(self, relation: JoinInput, tree: _Tree) -> float:
-        """The estimated share of the tree's rows that a semi or anti join with the relation keeps."""
+        """Return the estimated share of the tree's rows, from 0 to 1, that a semi or anti join with the
+        relation keeps."""
         own = range(relation.start, relation.start + relation.plan.width)
         keys: list[Expr] = []
         left = _Product()
@@ -331,9 +338,9 @@ class _Search:
 
 
 class _Member(NamedTuple):
-    """Estimates of a relation's column: the number of different values, the relation's bit, its rows without
-    filters, and whether the values seem to be unique. The smallest member is the one with the fewest
-    values."""
+    """Estimates of a join column: ``values``, the number of different values; ``bit``, the relation of the
+    column as a bit set; ``rows``, the relation's rows without its filters; ``unique``, whether no value seems
+    to repeat. The order of the tuples is by the number of values."""
 
     values: float
     bit: int
@@ -342,7 +349,7 @@ class _Member(NamedTuple):
 
 
 class _Product:
-    """Several key columns of one side of a join, combined."""
+    """The estimates of the key columns on one side of a join, combined to those of one composite key."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -357,5 +364,6 @@ class _Product:
         self._unique = self._unique or member.unique
 
     def side(self) -> KeySide:
-        """The estimates of the combination: at most as many values as the smallest relation has rows."""
+        """Return the estimates of the composite key: it has at most as many different values as the smallest
+        relation among its columns has rows."""
         return KeySide(min(self._values, self._limit), self._unique or self._values >= self._limit)

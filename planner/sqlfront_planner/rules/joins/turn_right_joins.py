@@ -7,7 +7,8 @@ from sqlfront_values.settings import Settings
 
 
 def turn_right_joins(plan: LogicalPlan, settings: Settings) -> LogicalPlan:
-    """Turn a RIGHT join into a LEFT join with its sides exchanged, so that later rules need only know LEFT.
+    """Turn a RIGHT join into a LEFT join with its sides exchanged, so that later rules need to handle only
+    LEFT joins.
 
     >>> from sqlfront_planner.testing import example
     >>> print(example(turn_right_joins, "select t.a, c from t right join u on t.a = u.a"))

@@ -70,8 +70,8 @@ def push_down_filters(plan: LogicalPlan, settings: Settings) -> LogicalPlan:
 
 @deep
 def _push(plan: LogicalPlan, parts: Parts) -> LogicalPlan:
-    """Filter the rows of ``plan`` by ``parts`` (deterministic, over the plan's output row), which move
-    down."""
+    """Return the plan, filtered by ``parts`` as far down as possible. ``parts`` are deterministic conjuncts
+    over the plan's output row."""
     match plan:
         case LogicalFilter():
             own = conjuncts(plan.condition)
@@ -99,13 +99,14 @@ def _push(plan: LogicalPlan, parts: Parts) -> LogicalPlan:
 
 
 def _over(plan: LogicalPlan, parts: Parts) -> LogicalPlan:
-    """The node over its inputs, each filtered by all ``parts``."""
+    """Return the node with each of its inputs filtered by all ``parts``."""
     return map_inputs(plan, lambda child: _push(child, parts))
 
 
 def _push_set_operation(plan: LogicalSetOperation, parts: Parts) -> LogicalPlan:
-    """Push filters and facts into the branches: a row of an intersection is in both branches, and only rows
-    of the first branch can be excepted."""
+    """Push filters and known facts (conditions that all rows of a branch satisfy) into the branches. A row of
+    an intersection is in every branch, so facts about one branch filter the others; a difference only removes
+    rows of the first branch, so its facts filter the others."""
     first, *others = plan.branches
     known = [list(parts) for _ in plan.branches]
     if plan.kind is not SetKind.UNION_ALL:
@@ -134,9 +135,9 @@ def _push_project(plan: LogicalProject, parts: Parts) -> LogicalPlan:
 
 
 def _may_move(part: Expr, items: Sequence[Expr]) -> bool:
-    """Whether the condition may move below a projection of ``items``: the items read are deterministic, and
-    substitution doesn't make the condition much larger (stacked projections of ``a + a`` double the size each
-    time)."""
+    """Return whether the condition may move below a projection of the expressions ``items``: the expressions
+    that it reads are deterministic, and substituting them doesn't make the condition much larger (stacked
+    projections of ``a + a`` double the size each time)."""
     read = [items[place] for place in columns_used(part)]
     if all(map(is_trivial, read)):
         return True
@@ -152,8 +153,8 @@ def _may_move(part: Expr, items: Sequence[Expr]) -> bool:
 
 
 def _push_aggregate(plan: LogicalAggregate, parts: Parts) -> LogicalPlan:
-    """Push conditions that read only keys, which keep or drop whole groups. Without keys nothing is pushed,
-    since the aggregation has one row for any input."""
+    """Push the conditions that read only the grouping keys, since they keep or drop entire groups. Without
+    keys nothing is pushed, since the aggregation has one row for any input."""
     movable = tuple(
         part
         for part in parts
@@ -164,7 +165,8 @@ def _push_aggregate(plan: LogicalAggregate, parts: Parts) -> LogicalPlan:
 
 
 def _push_window(plan: LogicalWindow, parts: Parts) -> LogicalPlan:
-    """Push conditions that read only partitioning columns, which keep or drop whole partitions."""
+    """Push the conditions that read only the window's PARTITION BY columns, since they keep or drop all rows
+    with the same values in these columns."""
     keys = {item.ordinal for item in plan.partition if isinstance(item, Column)}
     movable = tuple(part for part in parts if (used := columns_used(part)) and used <= keys)
     fixed = tuple(part for part in parts if part not in movable)
@@ -187,8 +189,9 @@ def _push_join_tree(plan: LogicalJoin, parts: Parts) -> LogicalPlan:
 
 
 class _Spreading:
-    """The predicates of a join graph, distributed over the relations: ``own`` are predicates that read one
-    relation only, ``filtering`` the predicates of filtering relations, ``joint`` all remaining predicates."""
+    """The predicates of a join graph, assigned to the relations. ``own``: for each relation the predicates
+    that read this relation only; ``filtering``: for each right side of a semi or anti join the predicates
+    that stay in the join; ``joint``: all remaining predicates."""
 
     def __init__(self, graph: JoinGraph, parts: Parts) -> None:
         self.graph = graph
@@ -212,8 +215,8 @@ class _Spreading:
         self.filtering = [self.split(index) for index in range(len(graph.relations))]
 
     def owner(self, used: frozenset[int]) -> int | None:
-        """The index of the only relation that has all these columns (the first relation if there is no
-        column); None if several relations have them."""
+        """Return the index of the relation that has all these columns (0 if there is no column); None if
+        several relations have some of them."""
         owners = {self.owners[place] for place in used} or {0}
         return owners.pop() if len(owners) == 1 else None
 
@@ -227,11 +230,13 @@ class _Spreading:
         )
 
     def known(self) -> list[Expr]:
-        """The facts that hold for all rows of the graph."""
+        """Return the facts that hold for all rows that the joins emit: conditions that compare columns with
+        constants, see :func:`.is_fact`."""
         return [*filter(is_fact, self.predicates), *(fact for found in self.facts for fact in found)]
 
     def derive(self) -> None:
-        """Add to each relation the facts that follow for its columns from facts on equal columns."""
+        """Add to each relation the facts (conditions that hold for all rows) about its columns that follow
+        from facts about columns that equal them."""
         relations = self.graph.relations
         matched = [part for item in relations if item.kind is JoinKind.SEMI for part in item.predicates]
         equalities = Equalities([*self.predicates, *matched])
@@ -249,8 +254,8 @@ class _Spreading:
         (self.joint if owner is None else self.own[owner]).append(predicate)
 
     def share(self, predicate: Expr) -> None:
-        """Add to each relation the condition on the relation alone that an OR over several relations
-        implies."""
+        """If the predicate is an OR over several relations, add to each relation the condition on this
+        relation alone that the OR implies."""
         if not (isinstance(predicate, Call) and predicate.function == "or"):
             return
         for index, relation in enumerate(self.graph.relations):
@@ -260,7 +265,8 @@ class _Spreading:
                     self.own[index].append(share)
 
     def split(self, index: int) -> Parts:
-        """Push a filtering relation's own conditions into it; return its remaining predicates."""
+        """Move the conditions of a semi or anti join that read only its right side, the relation ``index``,
+        to this relation. Return the join's remaining predicates."""
         relation = self.graph.relations[index]
         if relation.kind not in (JoinKind.SEMI, JoinKind.ANTI):
             return relation.predicates
@@ -277,13 +283,13 @@ class _Spreading:
 
 
 def _facts_of(relation: JoinInput) -> tuple[Expr, ...]:
-    """The facts of a relation, over the graph's row."""
+    """Return the conditions that hold for all rows of the relation, over the graph's row."""
     return tuple(shift(fact, relation.start) for fact in facts(relation.plan))
 
 
 def _push_outer_join(plan: LogicalJoin, parts: Parts) -> LogicalPlan:
-    """Push through an outer join: the left side of a LEFT join takes conditions from above, the right side
-    takes conditions of ON; other outer joins take none."""
+    """Push conditions through an outer join. In a LEFT join the left side takes conditions from above, the
+    right side takes conditions of ON; any other outer join takes none."""
     if plan.kind is not JoinKind.LEFT:
         return filtered(_over(plan, ()), parts)
     width = plan.left.width

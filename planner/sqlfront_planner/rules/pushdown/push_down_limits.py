@@ -46,7 +46,8 @@ def _top_down(plan: LogicalPlan) -> LogicalPlan:
 
 
 def _push(limit: LogicalLimit) -> LogicalPlan:
-    """Move the limit one step further down, or cut its input; return the limit itself if nothing changes."""
+    """Return the plan of a limit, moved one node down or with a restricted input; the limit itself if nothing
+    changes."""
     child = limit.input
     match child:
         case LogicalLimit():
@@ -60,7 +61,8 @@ def _push(limit: LogicalLimit) -> LogicalPlan:
 
 
 def _merge_limits(outer: LogicalLimit, inner: LogicalLimit) -> LogicalLimit:
-    """Merge two limits: rows [a, a+n) of rows [b, b+m) are rows [a+b, ...) of the input."""
+    """Merge two limits to one: the rows from ``outer.offset`` on of the rows from ``inner.offset`` on are the
+    rows from the sum of both offsets on."""
     counts = []
     if outer.count is not None:
         counts.append(outer.count)
@@ -70,7 +72,7 @@ def _merge_limits(outer: LogicalLimit, inner: LogicalLimit) -> LogicalLimit:
 
 
 def _cut_below(limit: LogicalLimit) -> LogicalPlan:
-    """Keep the limit and restrict its input to the rows that the limit can use."""
+    """Return the limit over an input that may stop after the rows that the limit needs."""
     if limit.count is None:
         return limit
     wanted = limit.count + limit.offset
@@ -80,7 +82,7 @@ def _cut_below(limit: LogicalLimit) -> LogicalPlan:
 
 @deep
 def _cut(plan: LogicalPlan, wanted: int) -> LogicalPlan:
-    """Return a plan that gives the same rows but may stop after any ``wanted`` rows; the plan itself if it
+    """Return a plan that gives the same rows but may stop after any ``wanted`` of them; the plan itself if it
     can't stop earlier."""
     match plan:
         case LogicalScan(limit=limit) if limit is None or limit > wanted:

@@ -1,1 +1,1 @@
-"""Rules that remove or merge nodes, and remove columns, without which the plan gives the same result."""
+"""Rules that remove or merge nodes, or remove columns, and keep the plan's result."""

@@ -32,7 +32,7 @@ def propagate_empty(plan: LogicalPlan, settings: Settings) -> LogicalPlan:
 
 
 def is_empty(plan: LogicalPlan) -> bool:
-    """True for a relation that is known to have no rows."""
+    """Return whether the plan is a constant relation without rows."""
     return isinstance(plan, LogicalValues) and not plan.rows
 
 

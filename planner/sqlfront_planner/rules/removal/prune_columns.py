@@ -35,8 +35,8 @@ def prune_columns(plan: LogicalPlan, settings: Settings) -> LogicalPlan:
     """Reduce every node's output to the columns that the nodes above read; scans read no other columns,
     unused aggregates are not computed.
 
-    A projection of mere columns disappears. A projection is added above a filter or a join if only that node
-    reads some of its columns, so that rows are narrow wherever they are copied.
+    A projection of mere columns disappears. A projection is added above a filter or a join that reads columns
+    that no node above reads, so that rows are narrow wherever they are copied.
 
     >>> from sqlfront_planner.testing import example
     >>> print(example(prune_columns, "select a from (select a, b, a + b as c from t)"))
@@ -86,14 +86,15 @@ def _keep_all(plan: LogicalPlan) -> Pruned:
 
 
 def _select(plan: LogicalPlan, ordinals: range | list[int]) -> LogicalPlan:
-    """Prune the plan, and return exactly its columns ``ordinals``, in this order."""
+    """Prune the plan, and return a plan of exactly its columns ``ordinals``, in this order."""
     pruned, places = _prune(plan, frozenset(ordinals))
     return selected(pruned, [places[ordinal] for ordinal in ordinals])
 
 
 def _narrow(plan: LogicalPlan, places: dict[int, int], needed: Needed) -> Pruned:
-    """Project away the columns of ``plan`` that only the node itself reads. ``places``: the ordinal in
-    ``plan`` of each column before pruning; ``needed``: the columns that the nodes above read."""
+    """Project away the columns of ``plan``, a node just pruned, that no node above reads. ``places``: the
+    ordinal in ``plan`` of each column before pruning; ``needed``: the columns that the nodes above read, as
+    ordinals before pruning. Return the plan, and the new ordinals of the needed columns."""
     if not plan.width:
         return plan, places
     kept = sorted({places[place] for place in needed} or {narrowest(plan)})
@@ -104,8 +105,8 @@ def _narrow(plan: LogicalPlan, places: dict[int, int], needed: Needed) -> Pruned
 
 
 def narrowest(plan: LogicalPlan) -> int:
-    """The ordinal of the plan's column with the fewest bytes per value, which is kept if rows are needed but
-    no values."""
+    """Return the ordinal of the plan's column with the fewest bytes per value. Pruning keeps this column if
+    the nodes above need rows but no values."""
 
     def size(column: Column) -> int:
         try:
@@ -117,7 +118,8 @@ def narrowest(plan: LogicalPlan) -> int:
 
 
 def _some(plan: LogicalPlan, needed: Needed) -> Needed:
-    """The needed columns, at least one: joins and unions need rows with columns."""
+    """Return the needed columns, or the narrowest column if none is needed: joins and unions need rows with
+    columns."""
     return needed or frozenset((narrowest(plan),) if plan.width else ())
 
 

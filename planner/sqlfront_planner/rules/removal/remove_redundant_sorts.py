@@ -31,7 +31,7 @@ ORDER_SENSITIVE: Final = frozenset(
 
 
 def remove_redundant_sorts(plan: LogicalPlan, settings: Settings) -> LogicalPlan:
-    """Drop every Sort without limit below an operator that loses or ignores the order: a join, another sort,
+    """Remove every Sort without limit whose order the operator above loses or ignores: a join, another sort,
     a set operation, a window, an aggregation without order-sensitive functions.
 
     >>> from sqlfront_planner.testing import example

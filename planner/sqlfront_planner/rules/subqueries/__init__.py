@@ -1,3 +1,3 @@
-"""The rule that turns subquery expressions into joins (``unnest_subqueries``), and the part of the rule that
-makes correlated subqueries independent (``decorrelation``).
+"""The rule that turns subquery expressions into joins (``unnest_subqueries``), and its first step, which
+turns a correlated subquery into a plan without correlation (``decorrelation``).
 """

@@ -1,5 +1,5 @@
-"""Decorrelation: a correlated subquery becomes an independent plan and the predicates that tie its rows to
-the enclosing row.
+"""Decorrelation: a correlated subquery becomes a plan without correlation, and the predicates by which this
+plan's rows match a row of the enclosing query (the enclosing row).
 
 The plan is processed bottom-up. Each predicate over an :class:`~.logical.OuterColumn` is lifted through the
 operators above until the predicate can be a join condition. Only equalities can pass a grouping, a window or
@@ -52,7 +52,7 @@ from sqlfront_values.types import BOOLEAN, INT
 
 
 class DecorrelatedSubquery(msgspec.Struct, frozen=True):
-    """A subquery without correlation inside.
+    """The result of decorrelation: a plan without correlation, to be joined with the enclosing rows.
 
     For each enclosing row the subquery's rows are the rows of ``plan`` that satisfy all ``predicates``, and
     the subquery's columns are ``values``; both read the plan's row and, by OuterColumn, the enclosing row.
@@ -69,19 +69,19 @@ class DecorrelatedSubquery(msgspec.Struct, frozen=True):
 
 
 def is_correlated(plan: LogicalPlan) -> bool:
-    """True if the plan of a subquery reads the enclosing row."""
+    """Return whether the plan of a subquery reads columns of the enclosing row."""
     return any(holds_outer_column(operand) for node in distinct_nodes(plan) for operand in node.operands())
 
 
 def unsupported(what: str) -> NotSupportedError:
-    """The error for a correlated subquery with ``what``, which isn't implemented."""
+    """Make the error for a correlated subquery whose correlation isn't implemented; ``what`` names the
+    construct."""
     return NotSupportedError(f"a correlated subquery with {what} is not supported")
 
 
 @deep
 def pull_up(plan: LogicalPlan, settings: Settings) -> DecorrelatedSubquery:
-    """Remove the correlation from a subquery's plan. Raises NotSupportedError if a predicate can't be
-    lifted."""
+    """Decorrelate a subquery's plan. Raises NotSupportedError if a predicate can't be lifted to the top."""
     if not is_correlated(plan):
         return DecorrelatedSubquery(plan, (), plan.row())
     match plan:
@@ -157,9 +157,10 @@ def _pull_join(plan: LogicalJoin, settings: Settings) -> DecorrelatedSubquery:
 def equalities(
     pulled: DecorrelatedSubquery, what: str
 ) -> tuple[tuple[Expr, ...], Callable[[int], tuple[Expr, ...]]]:
-    """Return the inner sides of the predicates, and a function that gives the predicates over a row that
-    holds the inner sides from a given ordinal on. Raises NotSupportedError, with the operator ``what``, for
-    a predicate that is no equality of an inner side with an outer side."""
+    """Split the predicates ``inner side = outer side`` of a subquery, whose inner sides become grouping keys.
+    Return the inner sides, and a function of an ordinal: it returns the predicates over a row that has the
+    inner sides as its columns from this ordinal on. Raises NotSupportedError, with ``what`` as the operator's
+    name, for a predicate of another form."""
     inner: list[Expr] = []
     outer: list[Expr] = []
     for predicate in pulled.predicates:
@@ -214,7 +215,7 @@ def _over_values(call: AggregateCall, values: tuple[Expr, ...]) -> AggregateCall
 
 
 def empty_value(call: AggregateCall) -> Expr:
-    """The value of an aggregate function over no rows.
+    """Return the value of an aggregate function over no rows.
 
     >>> empty_value(AggregateCall("count", (), INT)).value
     0
@@ -227,8 +228,8 @@ def empty_value(call: AggregateCall) -> Expr:
 
 
 def _pull_limit(plan: LogicalLimit | LogicalSort, settings: Settings) -> DecorrelatedSubquery:
-    """Pull up a limit: keep the first rows for each value of the inner side, by row number in the order
-    within that value."""
+    """Decorrelate a limit: it becomes a filter on the row number, counted separately for each combination of
+    the inner sides' values, in the order of the limit."""
     count = plan.count if isinstance(plan, LogicalLimit) else plan.limit
     inner = pull_up(plan.input, settings)
     if inner.empty is not None:
@@ -251,8 +252,8 @@ def _pull_limit(plan: LogicalLimit | LogicalSort, settings: Settings) -> Decorre
 
 
 def _order(plan: LogicalPlan, settings: Settings) -> tuple[tuple[Expr, SortOrder], ...]:
-    """The order that a limit's rows have, as pairs of expression and order over the row of the pulled-up
-    plan; empty without an ORDER BY. Raises NotSupportedError for an order by an outer column."""
+    """Return the order below a limit, as pairs of expression and order over the row of the decorrelated plan;
+    empty without an ORDER BY. Raises NotSupportedError for an order by an outer column."""
     while isinstance(plan, LogicalLimit | LogicalProject):
         plan = plan.input
     if not isinstance(plan, LogicalSort):

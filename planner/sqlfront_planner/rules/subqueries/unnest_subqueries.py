@@ -61,11 +61,11 @@ from sqlfront_values.types import BIGINT, BOOLEAN, VOID
 def unnest_subqueries(plan: LogicalPlan, settings: Settings) -> LogicalPlan:
     """Turn every subquery expression into a join.
 
-    A conjunct [NOT] EXISTS becomes a semi (anti) join on the correlation; IN a semi join on the equality as
-    well; NOT IN a null-aware anti join. An uncorrelated scalar subquery becomes a cross join with its only
-    row, a correlated one a left join with its values for all keys; if an aggregation has a row even for no
-    input rows (count: 0), that row replaces a missing match. Anywhere else (below OR, in a SELECT list)
-    EXISTS and IN become columns of left joins with the distinct keys.
+    A conjunct [NOT] EXISTS becomes a semi (anti) join on the correlation; IN a semi join on the correlation
+    and the equality; NOT IN a null-aware anti join. An uncorrelated scalar subquery becomes a cross join with
+    its only row, a correlated one a left join with its values for all keys; if an aggregation has a row even
+    for no input rows (count: 0), that row replaces a missing match. Anywhere else (below OR, in a SELECT
+    list) EXISTS and IN become columns of left joins with the distinct keys.
 
     >>> from sqlfront_planner.testing import example
     >>> print(example(unnest_subqueries, "select a from t where b in (select c from u)"))
@@ -107,8 +107,8 @@ def _unsupported_place(node: LogicalPlan) -> NotSupportedError:
 
 
 class _Attaching:
-    """A node's input joined with the subqueries of the node's operands; joins only add columns at the right
-    end."""
+    """The input of one node, joined with the subqueries in the node's expressions. ``plan`` begins as the
+    node's input; each join adds columns at the right end only."""
 
     def __init__(self, plan: LogicalPlan, settings: Settings) -> None:
         self.plan = plan
@@ -116,8 +116,8 @@ class _Attaching:
         self.attached: list[tuple[tuple[Subquery, bool], Expr]] = []
 
     def conjunct(self, part: Expr) -> Expr:
-        """Join the subqueries of a filter's conjunct, and return the condition that remains to be applied;
-        TRUE if a join applies all of the conjunct."""
+        """Join the subqueries of a conjunct of a filter, and return the condition that remains to be applied;
+        TRUE if the joins apply the conjunct completely."""
         negated = isinstance(part, Call) and part.function == "not"
         subquery = part.arguments[0] if isinstance(part, Call) and negated else part
         if isinstance(subquery, Exists):
@@ -127,8 +127,8 @@ class _Attaching:
         return self.value(part)
 
     def value(self, expression: Expr) -> Expr:
-        """Join the subqueries of an expression, and return the expression with columns of :attr:`plan` in
-        their place."""
+        """Join the subqueries of an expression, and return the expression with each subquery replaced by
+        columns of :attr:`plan`."""
         match expression:
             case Call(function="not", arguments=(InSubquery() as subquery,)):
                 return self.attach(subquery, negated=True)
@@ -159,8 +159,8 @@ class _Attaching:
         return pull_up(unnest_subqueries(plan, self.settings), self.settings)
 
     def join(self, pulled: DecorrelatedSubquery, kind: JoinKind, more: tuple[Expr, ...] = ()) -> None:
-        """Join :attr:`plan` with the subquery's plan on the subquery's predicates, and on ``more`` over the
-        same rows."""
+        """Join :attr:`plan` with the subquery's plan. The condition is the subquery's predicates and
+        ``more``, which are also over the subquery's row and outer columns."""
         width = self.plan.width
         parts = tuple(_on(part, width) for part in (*more, *pulled.predicates))
         self.plan = LogicalJoin(self.plan, pulled.plan, kind, conjunction(parts))
@@ -235,8 +235,8 @@ class _Attaching:
         return Case(value.type, ((matched, _on(value, width)),), otherwise)
 
     def only_value(self, pulled: DecorrelatedSubquery, value: Expr) -> Expr:
-        """Join for a scalar subquery that may have several rows, and return the value of its only row, null
-        without a row. A run fails for an outer row with several rows."""
+        """Join a scalar subquery that may have several rows, and return the expression of its value: that of
+        its only row, null without a row. At run time an outer row with several rows raises an error."""
         if any(isinstance(item, OuterColumn) for item in walk(value)):
             raise unsupported("the outer column in the value of a row that is not aggregated")
         calls = (AggregateCall("count", (), BIGINT), AggregateCall("any_value", (value,), value.type))
@@ -259,8 +259,9 @@ class _Attaching:
         return Call(BOOLEAN, "is_not_null", (Column(BOOLEAN, self.plan.width - 1, "matched"),))
 
     def membership(self, subquery: InSubquery, *, negated: bool) -> Expr:
-        """Join for IN or, with ``negated``, NOT IN as a value, and return the value. As in Spark, the value
-        is never null: IN is TRUE if a row is equal, NOT IN is TRUE if every row is known to differ."""
+        """Join the subquery of IN or, with ``negated``, NOT IN, and return the expression of its value. As in
+        Spark, the value is never null: IN is TRUE if a row is equal, else FALSE; NOT IN is TRUE if every row
+        is known to differ, else FALSE."""
         pulled = self.pulled(_for_membership(subquery.plan))
         if len(subquery.operands) != 1:
             raise NotSupportedError("IN with several columns below OR or in an expression is not supported")
@@ -285,7 +286,8 @@ class _Attaching:
 
     def counts(self, pulled: DecorrelatedSubquery, what: str) -> tuple[Column, Column]:
         """Join two columns, and return them: the number of the subquery's rows for the outer row, and the
-        number of these rows whose value isn't null. Both are null if a correlated subquery has no row."""
+        number of these rows whose value isn't null. Both are null if a correlated subquery has no row.
+        ``what`` is for the error message."""
         rows = AggregateCall("count", (), BIGINT)
         known = AggregateCall("count", pulled.values, BIGINT)
         if pulled.predicates:
@@ -303,8 +305,8 @@ def _or_zero(count: Column) -> Expr:
 
 
 def _on(expression: Expr, width: int) -> Expr:
-    """Move an expression over the subquery's row and outer columns to the joined row: the enclosing row,
-    which has ``width`` columns, then the subquery's row."""
+    """Translate an expression over the subquery's row and outer columns to one over the joined row: the
+    enclosing row, which has ``width`` columns, followed by the subquery's row."""
     return transform(
         shift(expression, width),
         lambda item: Column(item.type, item.ordinal, item.name) if isinstance(item, OuterColumn) else item,
@@ -322,8 +324,8 @@ def _gives_one_row(plan: LogicalPlan) -> bool:
 
 
 def _is_unique(pulled: DecorrelatedSubquery) -> bool:
-    """True if at most one row of the plan satisfies the predicates: by LIMIT 1, or because they fix all
-    grouping keys."""
+    """Return whether at most one row of the plan satisfies the predicates for each outer row: by LIMIT 1, or
+    because the predicates fix the values of all grouping keys."""
     if pulled.limited:
         return True
     plan = pulled.plan
@@ -340,17 +342,17 @@ def _is_unique(pulled: DecorrelatedSubquery) -> bool:
 
 
 def _aggregated_membership() -> NotSupportedError:
-    """The error for IN over a correlated aggregate. In Spark such an aggregate, except count, has no row if
-    nothing satisfies its condition."""
+    """Make the error for IN over a correlated aggregate, which isn't implemented. In Spark such an aggregate,
+    except count, has no row if nothing satisfies its condition."""
     return NotSupportedError("IN over an aggregate of an enclosing query's rows is not supported")
 
 
 def _distinct_keys(
     pulled: DecorrelatedSubquery, calls: tuple[AggregateCall, ...], what: str
 ) -> DecorrelatedSubquery:
-    """Group the subquery's rows to one row per combination of the predicates' inner sides. The row holds the
-    inner sides, the calls, and TRUE as the last column. ``what`` is for the error if a predicate is no
-    equality."""
+    """Group the subquery's rows by the inner sides of the predicates. A row of the result has the inner
+    sides, the values of ``calls``, and TRUE as its last column. Raises NotSupportedError, which names
+    ``what``, if a predicate isn't an equality."""
     inner, tied = equalities(pulled, what)
     names = (*("" for _ in inner), *(call.function for call in calls))
     grouped = LogicalAggregate(pulled.plan, inner, calls, names)
@@ -359,8 +361,8 @@ def _distinct_keys(
 
 
 def _for_existence(plan: LogicalPlan) -> LogicalPlan:
-    """Simplify a plan of which only the existence of rows matters: the result has rows exactly if ``plan``
-    has rows."""
+    """Simplify a plan of which only matters whether it has rows: the result has rows exactly if ``plan`` has
+    rows."""
     match plan:
         case LogicalProject() | LogicalSort(limit=None, offset=0):
             return _for_existence(plan.input)
@@ -375,7 +377,8 @@ def _for_existence(plan: LogicalPlan) -> LogicalPlan:
 
 
 def _for_membership(plan: LogicalPlan) -> LogicalPlan:
-    """Simplify a plan of which only the set of rows matters: order and repetitions may change."""
+    """Simplify a plan of which only the set of distinct rows matters: the result may have another order and
+    other repetitions."""
     match plan:
         case LogicalSort(limit=None, offset=0):
             return _for_membership(plan.input)

@@ -11,8 +11,9 @@ Action = Callable[[Shell, str], None]
 
 
 class Command(msgspec.Struct, frozen=True):
-    """A command: its name without the backslash, its arguments as the help shows them, one line of help, and
-    its work."""
+    """A command of the shell: its name without the backslash, its arguments as the help shows them, one line
+    of help, and the function that does its work, which takes the shell and the text behind the command's
+    name."""
 
     name: str
     arguments: str
@@ -21,5 +22,5 @@ class Command(msgspec.Struct, frozen=True):
 
     @property
     def usage(self) -> str:
-        """The command with its arguments."""
+        r"""The command as a user types it, with the arguments as the help shows them: ``\dt [PATTERN]``."""
         return f"\\{self.name} {self.arguments}".rstrip()

@@ -1,4 +1,5 @@
-r"""Commands that show what there is: ``\d``, ``\dt``, ``\dv``, ``\df``, ``\di``, ``\l``, ``\conninfo``."""
+r"""Commands that list objects of the session: ``\d``, ``\dt``, ``\dv``, ``\df``, ``\di``, ``\l``,
+``\conninfo``."""
 
 import os
 import re
@@ -18,7 +19,8 @@ from sqlfront_planner.catalog import DEFAULT_DATABASE
 
 
 def describe(shell: Shell, argument: str) -> None:
-    r"""``\d``: all tables and views, or the columns of one."""
+    r"""``\d``: list all tables and views, or describe the columns of the table or view that ``argument``
+    names."""
     if argument:
         _run(shell, f"DESCRIBE TABLE EXTENDED {argument}")
     else:
@@ -26,12 +28,13 @@ def describe(shell: Shell, argument: str) -> None:
 
 
 def tables(shell: Shell, argument: str) -> None:
-    r"""``\dt``: the tables that match a pattern."""
+    r"""``\dt``: list the tables whose names match the pattern ``argument`` (:func:`matches`), or all
+    tables."""
     _relations(shell, argument, "table")
 
 
 def views(shell: Shell, argument: str) -> None:
-    r"""``\dv``: the views that match a pattern."""
+    r"""``\dv``: list the views whose names match the pattern ``argument`` (:func:`matches`), or all views."""
     _relations(shell, argument, "view")
 
 
@@ -46,7 +49,8 @@ def _relations(shell: Shell, argument: str, kind: str) -> None:
 
 
 def functions(shell: Shell, argument: str) -> None:
-    r"""``\df``: the functions that match a pattern, with signature and help."""
+    r"""``\df``: list the functions whose names match the pattern ``argument`` (:func:`matches`), or all
+    functions, each with signature and help."""
     found = [function for function in known_functions(shell.session) if matches(function.name, argument)]
     rows = [(_signature(function), function.help) for function in found]
     _list(shell, rows, f"no function matches {argument}")
@@ -57,7 +61,8 @@ def _signature(function: FunctionHelp) -> str:
 
 
 def indexes(shell: Shell, argument: str) -> None:
-    r"""``\di``: the indexes of all tables, or of the tables that match a pattern."""
+    r"""``\di``: list the indexes of the tables whose names match the pattern ``argument`` (:func:`matches`),
+    or of all tables."""
     rows = [
         (f"{entry.name}.{name}", columns)
         for entry in shell.session.context.catalog.entries()
@@ -68,7 +73,8 @@ def indexes(shell: Shell, argument: str) -> None:
 
 
 def databases(shell: Shell, argument: str) -> None:
-    r"""``\l``: the databases."""
+    r"""``\l``: list the databases, or the databases whose names match the pattern ``argument``; beside Spark,
+    they are Spark's databases."""
     if shell.session.spark is not None:
         _run(shell, f"SHOW DATABASES LIKE '{argument}'" if argument else "SHOW DATABASES")
         return
@@ -78,13 +84,14 @@ def databases(shell: Shell, argument: str) -> None:
 
 
 def connection(shell: Shell, argument: str) -> None:
-    r"""``\conninfo``: the session's place, without its secrets."""
+    r"""``\conninfo``: show the session's members, Spark session, time zone and memory limit, without
+    secrets."""
     for line in connection_lines(shell.session):
         shell.screen.say(line)
 
 
 def connection_lines(session: Session) -> list[str]:
-    """The members, the Spark session, the time zone and the memory of a session, in words and without
+    """Return the lines that describe a session's members, Spark session, time zone and memory limit, without
     secrets."""
     config, cluster = session.config, session.cluster
     lines = []
@@ -110,8 +117,8 @@ def _spark(session: Session) -> str:
 
 
 def matches(name: str, pattern: str) -> bool:
-    """Whether a name matches a pattern in which ``*`` and ``?`` stand for letters; a pattern without either
-    matches the beginning of a name. Case doesn't matter.
+    """Return whether ``name`` matches ``pattern``, in which ``*`` stands for any characters and ``?`` for
+    one; a pattern without either matches the beginning of a name. Case doesn't matter.
 
     >>> matches("Flights", "fl"), matches("flights", "*s"), matches("flights", "x*")
     (True, True, False)
@@ -121,7 +128,8 @@ def matches(name: str, pattern: str) -> bool:
 
 
 def _run(shell: Shell, text: str) -> None:
-    """Run a statement that is not the user's, so that it is no last statement."""
+    r"""Run a statement that a command made, and show its rows. The user's last statement stays the last
+    statement, which ``\watch`` and ``\explain`` take."""
     last = shell.last
     try:
         run_statement(shell, text)
@@ -130,7 +138,8 @@ def _run(shell: Shell, text: str) -> None:
 
 
 def _list(shell: Shell, rows: list[tuple[str, str]], nothing: str) -> None:
-    """Show rows of two texts, the second cut to the screen."""
+    """Show the rows as two columns, cut to the width of the screen; without rows, show the message
+    ``nothing``."""
     if not rows:
         shell.screen.say(visible(nothing))
         return

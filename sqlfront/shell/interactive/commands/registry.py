@@ -16,8 +16,9 @@ from sqlfront_values.errors import Error, ProgrammingError
 
 
 def run_text(shell: Shell, text: str, script: Path | None = None) -> bool:
-    """Run the statements and commands of a text in order, up to the first that fails; ``script``: the file of
-    the text, None = the prompt. Return whether all succeeded."""
+    """Run the statements and commands of a text in order, up to the first that fails; show rows and errors.
+    ``script``: the file of the text, which messages name; None = the text was typed at the prompt. Return
+    whether all succeeded."""
     for piece in typed_pieces(text):
         line = text.count("\n", 0, piece.start) + 1
         place = "" if script is None else f"{script}:{line}"
@@ -30,7 +31,8 @@ def run_text(shell: Shell, text: str, script: Path | None = None) -> bool:
 
 
 def _run_command(shell: Shell, line: str, place: str) -> bool:
-    """Run a command, and show its error; return whether the command succeeded."""
+    """Run a command, and show its error if it fails; ``place`` is the file and line that the error names,
+    empty at the prompt. Return whether the command succeeded."""
     name, argument = parts_of(line)
     try:
         _command(name).action(shell, argument)
@@ -45,7 +47,8 @@ def _run_command(shell: Shell, line: str, place: str) -> bool:
 
 
 def _command(name: str) -> Command:
-    """The command of a name. Raises ProgrammingError, with the nearest known name, if there is none."""
+    """Return the command called ``name``. If there is none, raise ProgrammingError, which names the nearest
+    command."""
     if name not in COMMANDS:
         near = get_close_matches(name, COMMANDS, 1) or get_close_matches(name.lower(), COMMANDS, 1, 0.3)
         hint = f", the nearest known is \\{near[0]}" if near else ""
@@ -54,12 +57,13 @@ def _command(name: str) -> Command:
 
 
 class _ScriptFailedError(ProgrammingError):
-    """The end of a script whose error was shown already."""
+    """The failure of a script that another script includes. The error that ended the script was shown
+    already, so that this error is not shown."""
 
 
 def _include(shell: Shell, argument: str) -> None:
-    r"""``\i``: run the statements and commands of a file. A file's name is relative to the script that names
-    the file."""
+    r"""``\i``: run the statements and commands of a file. Inside a script, the file's name is relative to the
+    script's folder."""
     if not argument:
         raise ProgrammingError(r"\i takes the name of a file")
     folder = shell.scripts[-1].parent if shell.scripts else Path()

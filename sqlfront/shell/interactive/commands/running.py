@@ -19,7 +19,8 @@ _WATCH: float = 2.0
 
 
 def explain(shell: Shell, argument: str) -> None:
-    r"""``\explain``: the plan of the last statement; ``\explain analyze`` runs the statement."""
+    r"""``\explain``: show the plan of the last statement; ``\explain analyze`` also runs the statement, and
+    shows rows and times of each step; ``\explain extended`` also shows the logical plans."""
     if argument.lower() not in ("", "analyze", "extended"):
         raise ProgrammingError(rf"\explain takes analyze or extended, not {argument}")
     last = _last(shell)
@@ -34,7 +35,8 @@ def _last(shell: Shell) -> str:
 
 
 def watch(shell: Shell, argument: str) -> None:
-    r"""``\watch``: repeat the last statement every so many seconds, until Ctrl-C or an error."""
+    r"""``\watch``: repeat the last statement until Ctrl-C or an error, with a pause between two runs of as
+    many seconds as ``argument`` says (2 without an argument)."""
     text, seconds = _last(shell), _seconds(argument)
     while run_statement(shell, text):
         time.sleep(seconds)
@@ -52,7 +54,8 @@ def _seconds(argument: str) -> float:
 
 
 def edit(shell: Shell, argument: str) -> None:
-    r"""``\e``: open the last statement, or a file, in the editor; the next prompt begins with the text."""
+    r"""``\e``: open the last statement, or the file ``argument``, in the editor ($VISUAL, else $EDITOR, else
+    vi); the next prompt begins with the edited text. Raises OperationalError if the editor fails."""
     editor = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
     if argument:
         path = Path(argument).expanduser()
@@ -76,7 +79,8 @@ def _edit(editor: str, path: Path) -> None:
 
 
 def read_text(path: Path) -> str:
-    """The text of a script. Raises OperationalError if there is none."""
+    """Return the text of the file at ``path`` without blanks at its end. Raises OperationalError if the file
+    can't be read or is not UTF-8."""
     try:
         return path.read_text(encoding="utf-8-sig").rstrip()
     except UnicodeDecodeError as error:
@@ -86,7 +90,8 @@ def read_text(path: Path) -> str:
 
 
 def system(shell: Shell, argument: str) -> None:
-    r"""``\!``: run a command of the system's shell, or the shell itself."""
+    r"""``\!``: run ``argument`` in the system's shell, or without an argument start an interactive system
+    shell. An exit code other than 0 is shown."""
     code = subprocess.run(argument or os.environ.get("SHELL", "sh"), shell=True, check=False).returncode
     if code:
         shell.screen.say(visible(f"exit code {code}"), Paint.ERROR)

@@ -13,7 +13,8 @@ from sqlfront_values.errors import ProgrammingError
 
 
 def expand(shell: Shell, argument: str) -> None:
-    r"""``\x``: turn vertical output on, off, or automatic."""
+    r"""``\x``: switch vertical output to ``argument`` (``on``, ``off`` or ``auto``: where a table would not
+    fit the screen); without an argument, turn it on if it is off, else off."""
     known = {mode.value: mode for mode in Expanded}
     if argument and argument not in known:
         raise ProgrammingError(rf"\x takes on, off or auto, not {argument}")
@@ -23,7 +24,8 @@ def expand(shell: Shell, argument: str) -> None:
 
 
 def timing(shell: Shell, argument: str) -> None:
-    r"""``\timing``: turn the time in the footer on or off."""
+    r"""``\timing``: show the time of a statement in its footer (``on``) or not (``off``); without an
+    argument, change from one to the other."""
     if argument not in ("", "on", "off"):
         raise ProgrammingError(rf"\timing takes on or off, not {argument}")
     shell.timing = argument == "on" if argument else not shell.timing
@@ -31,14 +33,15 @@ def timing(shell: Shell, argument: str) -> None:
 
 
 def choose_format(shell: Shell, argument: str) -> None:
-    r"""``\format``: choose the output format, or name it."""
+    r"""``\format``: choose the output format ``argument``, then show the name of the current format."""
     if argument:
         shell.format = known_format(argument)
     shell.screen.say(f"format {shell.format}")
 
 
 def known_format(name: str) -> str:
-    """The name of a format. Raises ProgrammingError, with the nearest known name, for other names."""
+    """Return ``name`` if it is an output format's. If it is not, raise ProgrammingError, which names the
+    nearest format."""
     if name in FORMATS:
         return name
     near = get_close_matches(name, FORMATS, 1)
@@ -47,13 +50,14 @@ def known_format(name: str) -> str:
 
 
 def redirect(shell: Shell, argument: str) -> None:
-    r"""``\o``: send results to a file, or to the screen again."""
+    r"""``\o``: send later results to the file ``argument``; without an argument, to the screen again."""
     shell.send_to(Path(argument).expanduser() if argument else None)
     shell.screen.say(f"results go to {visible(argument)}" if argument else "results go to the screen")
 
 
 def set_variable(shell: Shell, argument: str) -> None:
-    r"""``\set``: give a variable its value, or list the variables' names and texts."""
+    r"""``\set``: give a variable its value; without a value, remove the variable; without a name, list all
+    variables with their texts."""
     if not argument:
         for name, known in sorted(shell.variables.items()):
             shell.screen.say(f"{name} = {visible(known.text)}")

@@ -1,4 +1,4 @@
-"""The candidates for the text before the cursor."""
+"""The candidates for completing a text at the cursor."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -49,7 +49,7 @@ _SETTING: Final = re.compile(r"(?is)\s*(?:re)?set\s+([\w.]*)")
 
 
 class CandidateKind(IntEnum):
-    """The kind of a candidate, in the order of the menu."""
+    """The kind of a candidate, in the order in which the menu groups candidates."""
 
     COLUMN = 0
     """A column in scope."""
@@ -72,8 +72,8 @@ class CandidateKind(IntEnum):
 
 
 class Completable(msgspec.Struct, frozen=True):
-    """A text that may stand at the cursor instead of the last ``replaced`` characters before it. The menu has
-    ``shown``, and ``meta`` beside it: a type, a signature, one line of help."""
+    """A candidate: a ``text`` that can replace the ``replaced`` characters before the cursor. The menu shows
+    it as ``shown``, with ``meta`` beside it: a type, a signature, or one line of help."""
 
     text: str
     replaced: int
@@ -83,8 +83,8 @@ class Completable(msgspec.Struct, frozen=True):
 
 
 class Candidates:
-    """Candidates for texts typed in a session. ``commands``: the names of the shell's commands, with one line
-    of help each."""
+    """The candidates for texts that the user types in a session. ``commands``: the help of each of the
+    shell's commands, one line each, by the command's name without the backslash."""
 
     def __init__(self, session: Session, commands: Mapping[str, str]) -> None:
         self._session, self._commands = session, commands
@@ -95,8 +95,9 @@ class Candidates:
         self.at("SELECT a", len("SELECT a"))
 
     def at(self, text: str, cursor: int, *, asked: bool = True) -> list[Completable]:
-        """The candidates at the cursor, the likeliest first. ``asked``: whether the user asks for candidates,
-        so that they are shown before the first letter of a word, too."""
+        """Return the candidates for ``text`` with the cursor at the offset ``cursor``, the likeliest first.
+        ``asked``: whether the user pressed the completion key; if not, there are no candidates before the
+        first letter of a word."""
         before = text[:cursor]
         if len(text) > _LONGEST:
             return []
@@ -162,8 +163,8 @@ class Candidates:
         return [each for each in found if each.text.lower() != typed.lower()][:_MOST]
 
     def _qualified(self, qualifier: list[str], scope: VisibleNames, typed: str) -> list[Completable]:
-        """The candidates behind a dotted qualifier: columns of a relation in scope, relations of a
-        database."""
+        """Return the candidates behind ``qualifier`` and a dot: the columns of the relation in scope with
+        this name, and the relations of the database with this name. ``typed``: the letters behind the dot."""
         if not qualifier:
             return []
         last = qualifier[-1].lower()
@@ -207,7 +208,9 @@ class Candidates:
         return [*self._columns(scope, kinds, typed), *functions, *words]
 
     def _columns(self, scope: VisibleNames, kinds: Sequence[str], typed: str) -> list[Completable]:
-        """The columns in scope, then the names that may qualify them."""
+        """Return the columns of the relations in ``scope`` that match the letters ``typed``, then the names
+        of the relations. ``kinds``: the kinds of the statement's tokens before the letters; in ORDER BY and
+        similar clauses, aliases of the SELECT list are columns, too."""
         columns: dict[str, tuple[str, str]] = {}
         for relation in scope.relations:
             for column in relation.columns:
@@ -220,7 +223,8 @@ class Candidates:
         return found + _matching(names, typed, CandidateKind.RELATION)
 
     def _functions(self, typed: str) -> list[Completable]:
-        """The functions whose names begin with the typed letters."""
+        """Return candidates for the functions whose names begin with the letters ``typed``; none if it is
+        empty."""
         if not typed:
             return []
         lowered = typed.lower()
@@ -234,8 +238,9 @@ class Candidates:
 
 
 def _typed(text: str, tokens: Sequence[TextToken], place: int, cursor: int) -> tuple[str | None, int]:
-    """The beginning of a word before the cursor, and the number of tokens before that word. None in a string
-    or a comment, where nothing is completed."""
+    """Return the beginning of a word that was typed before the cursor, and the number of tokens before that
+    word. The beginning is empty between words, and None in a string or a comment, where nothing is completed.
+    ``place``: the number of tokens that end before the cursor or at it."""
     if place < len(tokens) and tokens[place].start < cursor:  # the cursor is in this token, or at its end
         token = tokens[place]
         written = text[token.start : cursor]
@@ -255,7 +260,8 @@ def _typed(text: str, tokens: Sequence[TextToken], place: int, cursor: int) -> t
 
 
 def _statement_around(tokens: Sequence[TextToken], place: int) -> tuple[int, int]:
-    """The range of the statement's tokens around a position."""
+    """Return the half-open range of the tokens of the statement that holds the token position ``place``;
+    semicolons end statements."""
     begin = 0
     for end in ends_of(tokens):
         if place <= end:
@@ -265,7 +271,8 @@ def _statement_around(tokens: Sequence[TextToken], place: int) -> tuple[int, int
 
 
 def _qualifier(text: str, tokens: Sequence[TextToken], dot: int) -> list[str]:
-    """The parts of the dotted name that ends with the dot at a position."""
+    """Return the parts of the dotted name that ends at the dot at the token position ``dot``, without quotes:
+    ``["a", "b"]`` for ``a.b.``."""
     parts: list[str] = []
     while (
         dot > 0
@@ -278,7 +285,8 @@ def _qualifier(text: str, tokens: Sequence[TextToken], dot: int) -> list[str]:
 
 
 def _ends_operand(tokens: Sequence[TextToken], place: int) -> bool:
-    """Whether an operand ends at a position, so that no other operand can follow."""
+    """Return whether the token at ``place`` ends an operand, such as a name, a literal or a closing
+    parenthesis, so that an operator or a clause must follow."""
     if place < 0:
         return False
     kind = tokens[place].kind
@@ -291,7 +299,8 @@ def _ends_operand(tokens: Sequence[TextToken], place: int) -> bool:
 
 
 def _expects_relation(kinds: Sequence[str]) -> bool:
-    """Whether a relation is named behind tokens of these kinds."""
+    """Return whether the name of a relation comes next after tokens of these kinds, as after FROM and
+    JOIN."""
     if not kinds:
         return False
     if kinds[-2:] == ["DISTINCT", "FROM"]:  # IS DISTINCT FROM
@@ -300,7 +309,8 @@ def _expects_relation(kinds: Sequence[str]) -> bool:
 
 
 def _expects_job(kinds: Sequence[str]) -> bool:
-    """Whether a durable job is named behind tokens of these kinds."""
+    """Return whether the name of a durable job comes next after tokens of these kinds, as after CANCEL
+    JOB."""
     place = len(kinds)
     while place and kinds[place - 1] in _BEFORE_JOB:
         place -= 1
@@ -308,7 +318,7 @@ def _expects_job(kinds: Sequence[str]) -> bool:
 
 
 def _is_cast(kinds: Sequence[str]) -> bool:
-    """Whether tokens of these kinds end in the parentheses of a cast."""
+    """Return whether tokens of these kinds end inside the parentheses of a CAST or TRY_CAST."""
     depth = 0
     for place in range(len(kinds) - 1, 0, -1):
         depth += (kinds[place] == ")") - (kinds[place] == "(")
@@ -318,7 +328,8 @@ def _is_cast(kinds: Sequence[str]) -> bool:
 
 
 def _clause(kinds: Sequence[str]) -> str:
-    """The word that began the clause behind tokens of these kinds, outside of closed parentheses."""
+    """Return the word that began the clause in which tokens of these kinds end, such as ``WHERE``; empty if
+    the innermost open parentheses have no such word. Words in closed parentheses don't count."""
     depth = 0
     for kind in reversed(kinds):
         if kind == ")":
@@ -342,7 +353,8 @@ def _with_comment(meta: str, comment: str) -> str:
 
 
 def _in_case(words: Iterable[str], typed: str) -> Iterator[tuple[str, str]]:
-    """The keywords in the letters' case that the user types: small letters after small letters."""
+    """Yield each of the keywords ``words`` with an empty meta text, for :func:`_matching`. They are in small
+    letters if ``typed`` has only small letters, else in capitals."""
     lower = bool(typed) and typed == typed.lower()
     return ((word.lower() if lower else word, "") for word in sorted(words) if word[0].isalpha())
 
@@ -350,8 +362,9 @@ def _in_case(words: Iterable[str], typed: str) -> Iterator[tuple[str, str]]:
 def _matching(
     found: Iterable[tuple[str, str]], typed: str, kind: CandidateKind, *, inside: bool = True
 ) -> list[Completable]:
-    """Candidates of the texts, each with its meta text, that begin with the typed letters, then those that
-    have the letters ``inside``. Names that need backticks get them."""
+    """Return a candidate for each pair of text and meta text that matches ``typed``, without regard to case:
+    first the texts that begin with the typed letters, then, if ``inside``, the texts with the letters
+    elsewhere. Names that need backticks get them."""
     letters = typed.removeprefix("`").lower()
     starting, having = list[Completable](), list[Completable]()
     for text, meta in found:
@@ -376,7 +389,8 @@ def _quoted(name: str) -> str:
 
 
 def _path_candidates(format_name: str | None, typed: str, closing: str = "") -> Iterator[Completable]:
-    """The files and folders that continue a path; a file's name ends with ``closing``."""
+    """Yield the files and folders that continue the path ``typed``; a candidate for a folder ends with a
+    slash, one for a file with ``closing``. ``format_name``: only files of this format; None = all files."""
     for path, is_folder in paths(format_name, typed):
         text = f"{path}/" if is_folder else f"{path}{closing}"
         yield Completable(text, len(typed), CandidateKind.PATH, path.rpartition("/")[2] + "/" * is_folder)

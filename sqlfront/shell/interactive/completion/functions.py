@@ -24,14 +24,16 @@ class FunctionHelp(msgspec.Struct, frozen=True):
 
 @cache
 def spark_functions() -> dict[str, FunctionHelp]:
-    """All functions of Spark whose names are words, by name."""
+    """Return the help of all functions of Spark by name, without those whose names are operators, such as
+    ``+``."""
     return {
         name: _help_of(text) for name, text in function_texts().items() if re.fullmatch(r"[a-z_]\w*", name)
     }
 
 
 def _help_of(text: FunctionText) -> FunctionHelp:
-    """The signature, and the first sentence of the meaning.
+    """Return the help of a function from Spark's text about it: the signature, and the first sentence of the
+    meaning.
 
     >>> _help_of(FunctionText("abs", usage="abs(expr) - Returns the absolute value. More."))
     FunctionHelp(name='abs', signature='abs(expr)', help='Returns the absolute value')
@@ -54,5 +56,6 @@ def _own_functions() -> tuple[FunctionHelp, ...]:
 
 
 def known_functions(session: Session) -> tuple[FunctionHelp, ...]:
-    """The functions that a session can call: beside Spark all of Spark's, else those that are built here."""
+    """Return the help of the functions that a session can call: with a Spark session all of Spark's
+    functions, else those that sqlfront implements."""
     return _own_functions() if session.spark is None else tuple(spark_functions().values())

@@ -17,7 +17,7 @@ from sqlfront_values.types import ddl
 
 
 class KnownRelation(msgspec.Struct, frozen=True):
-    """A table or view: its dotted name, its kind in words, and its comment."""
+    """A table or view: its dotted name, its kind in words, such as "temporary view", and its comment."""
 
     name: str
     kind: str
@@ -25,7 +25,7 @@ class KnownRelation(msgspec.Struct, frozen=True):
 
 
 class KnownColumn(msgspec.Struct, frozen=True):
-    """A column: its name, its type in Spark's words (empty: unknown), and its comment."""
+    """A column: its name, its type as Spark writes types (empty: unknown), and its comment."""
 
     name: str
     type: str = ""
@@ -33,15 +33,17 @@ class KnownColumn(msgspec.Struct, frozen=True):
 
 
 class SessionNames:
-    """The names of a session. Columns are kept until the session's catalog changes. Safe to use from several
-    threads: a thread that reads an old version only asks once more."""
+    """The tables, columns and durable jobs that a session knows, for completion. The columns of a relation
+    are cached until the session's catalog changes. Any thread may call the methods; two threads may read the
+    same columns twice."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
         self._columns: tuple[int, dict[tuple[str, ...], tuple[KnownColumn, ...]]] = (-1, {})
 
     def relations(self) -> tuple[KnownRelation, ...]:
-        """All tables and views: the session's own, the system's, and those of Spark if Spark is started."""
+        """Return all tables and views: those of the session's catalog, those of Spark if a Spark session is
+        started, and the tables of ``sys``."""
         own = [
             KnownRelation(".".join(entry.parts), _kind(entry), details_of(entry).comment or "")
             for entry in self._session.context.catalog.entries()
@@ -52,7 +54,8 @@ class SessionNames:
         return (*own, *sparks, *system)
 
     def jobs(self) -> tuple[tuple[str, str], ...]:
-        """The names of the durable jobs, each with its state; none if the store can't be read."""
+        """Return the name and the state of each durable job; none without a job store, or if the job store
+        can't be read."""
         service = self._session.context.jobs
         try:
             return () if service is None else tuple((job.name, job.phase.value) for job in service.jobs())
@@ -73,7 +76,8 @@ class SessionNames:
         ]
 
     def columns(self, parts: Sequence[str]) -> tuple[KnownColumn, ...]:
-        """The columns of the table or view with a dotted name; none if nobody knows it."""
+        """Return the columns of the table or view whose dotted name has these parts; none if the relation is
+        unknown."""
         version, known = self._columns
         current = self._session.context.catalog.version
         if version != current:
@@ -85,7 +89,8 @@ class SessionNames:
         return known[key]
 
     def _read_columns(self, parts: tuple[str, ...]) -> Iterator[KnownColumn]:
-        """The columns of a relation; none if they can't be told without Spark."""
+        """Yield the columns of the table or view whose dotted name has these parts; none if the relation is
+        unknown, or only Spark knows it and Spark is not started."""
         catalog = self._session.context.catalog.with_elsewhere()
         if not self._has_spark:
             catalog.elsewhere = None
@@ -103,7 +108,7 @@ class SessionNames:
 
     @property
     def _has_spark(self) -> bool:
-        """Whether a Spark session is beside the session, and started."""
+        """Whether the session has a Spark session that is started."""
         spark = self._session.spark
         return spark is not None and spark.is_started
 

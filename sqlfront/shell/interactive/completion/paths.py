@@ -1,4 +1,5 @@
-"""Files below the working folder, for the text in backticks behind the name of a format."""
+"""Files below the working folder, to complete the path of ``format.`path``` and the file names of
+commands."""
 
 import os
 import re
@@ -14,8 +15,8 @@ _PATH: Final = re.compile(r"(?is)\b(\w+)\s*\.\s*`([^`\n]*)$")
 
 
 def typed_path(before: str) -> tuple[str, str] | None:
-    """The format and the path that are being typed at the end of a text, as in ``parquet.`data/``; None if
-    there is no such beginning.
+    """Return the format and the path that the user types at the end of ``before``, as in ``parquet.`data/``;
+    None if the text does not end with the name of a format, a dot and an open backtick.
 
     >>> typed_path("select * from parquet.`data/a"), typed_path("select a.`b")
     (('parquet', 'data/a'), None)
@@ -27,8 +28,8 @@ def typed_path(before: str) -> tuple[str, str] | None:
 
 
 def paths(format_name: str | None, typed: str) -> Iterator[tuple[str, bool]]:
-    """The paths that continue a typed path, each with whether it is a folder; files of the format, or with
-    ``format_name`` None all files."""
+    """Yield the paths that continue the path ``typed``, each with whether it is a folder. Of files, only
+    those of the format, or with ``format_name`` None all files."""
     folder, slash, beginning = typed.rpartition("/")
     try:
         with os.scandir(Path(folder + slash or ".").expanduser()) as entries:
@@ -45,7 +46,8 @@ def paths(format_name: str | None, typed: str) -> Iterator[tuple[str, bool]]:
 
 
 def _has_format(name: str, format_name: str) -> bool:
-    """Whether a file's name may be that of a file of the format: ``a.csv.gz`` is one of csv."""
+    """Return whether a file with this name may have the format, judged by its endings: ``a.csv.gz`` may be a
+    csv file."""
     endings = {
         "text": ("txt", "text", "log", "md"),
         "json": ("json", "jsonl", "ndjson"),

@@ -1,7 +1,7 @@
 """The relations and columns that are visible at a position of a statement, which may be half typed.
 
-The statement is read by its tokens and parentheses alone, since a parser would refuse most of what is being
-typed. A text that nobody could run has a scope, too: what can't be read is left out.
+The statement is read by its tokens and parentheses alone, since a parser would refuse most half-typed texts.
+A text that would fail when run has a scope, too: what can't be read is left out.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -57,7 +57,7 @@ _DEEPEST: Final = 24
 
 
 class VisibleRelation(msgspec.Struct, frozen=True):
-    """A relation of a query by the name that qualifies its columns, with these columns."""
+    """A relation of a query: the name or alias that qualifies its columns (empty: none), and its columns."""
 
     name: str
     columns: Columns
@@ -65,7 +65,8 @@ class VisibleRelation(msgspec.Struct, frozen=True):
 
 class VisibleNames(msgspec.Struct, frozen=True):
     """The relations that are visible at a position, those of the innermost query first, and the names of the
-    common table expressions. ``outputs``: the named columns of the innermost query's SELECT list."""
+    common table expressions in ``expressions``. ``outputs``: the named columns of the innermost query's
+    SELECT list."""
 
     relations: tuple[VisibleRelation, ...] = ()
     expressions: tuple[str, ...] = ()
@@ -73,8 +74,9 @@ class VisibleNames(msgspec.Struct, frozen=True):
 
 
 def scope_at(text: str, tokens: Sequence[TextToken], place: int, find: FindColumns) -> VisibleNames:
-    """The scope behind the first ``place`` tokens of a statement, whose tokens behind count, too. ``find``
-    finds the columns of tables."""
+    """Return the names that are visible behind the first ``place`` of a statement's ``tokens``. The tokens
+    behind are read, too, since FROM follows SELECT. ``find`` returns the columns of a table, given the parts
+    of its dotted name."""
     reader = _Reader(text, tokens, find)
     expressions: dict[str, Columns] = {}
     relations: list[VisibleRelation] = []
@@ -91,7 +93,11 @@ def scope_at(text: str, tokens: Sequence[TextToken], place: int, find: FindColum
 
 
 class _Reader:
-    """A reader of a statement's tokens. Ranges are half-open positions of tokens."""
+    """A reader of the relations and columns in a statement's tokens. ``find`` returns the columns of a table,
+    given the parts of its dotted name.
+
+    Positions count tokens; ``first`` and ``last`` are a half-open range of positions. ``known``: the columns
+    of each common table expression in scope, by name. ``depth``: the number of queries around the range."""
 
     def __init__(self, text: str, tokens: Sequence[TextToken], find: FindColumns) -> None:
         self._text, self._tokens, self._find = text, tokens, find
@@ -99,7 +105,8 @@ class _Reader:
         self._partners = self._matched()
 
     def _matched(self) -> dict[int, int]:
-        """The position of each parenthesis' partner; the number of tokens for one that is not closed."""
+        """Return the position of the closing parenthesis by the position of the opening one. For a
+        parenthesis that is not closed, it is the number of tokens."""
         found, opened = {}, []
         for place, kind in enumerate(self._kinds):
             if kind == "(":
@@ -109,8 +116,8 @@ class _Reader:
         return found | dict.fromkeys(opened, len(self._kinds))
 
     def around(self, place: int) -> Iterator[tuple[int, int]]:
-        """The ranges of the queries around a position, outermost first: the statement, then the parentheses
-        that hold a query."""
+        """Yield the ranges of the queries around the position ``place``, outermost first: the statement, then
+        each pair of parentheses that holds a query."""
         yield 0, len(self._kinds)
         for first, last in sorted(self._partners.items()):
             if first < place <= last and self._kind(first + 1) in _QUERY_WORDS:
@@ -126,14 +133,16 @@ class _Reader:
         return name_of(self._text, self._tokens[place])
 
     def _level(self, first: int, last: int) -> Iterator[int]:
-        """The positions in a range that are in no parentheses of the range; of parentheses only the first."""
+        """Yield the positions in a range that are outside of parentheses; of parentheses, only the position
+        of the opening one."""
         place = first
         while place < last:
             yield place
             place = self._partners.get(place, place) + 1
 
     def block(self, first: int, last: int, place: int) -> tuple[int, int]:
-        """The part of a range around a position, between the words of set operations."""
+        """Return the part of the query in a range that holds the position ``place``: UNION, EXCEPT and
+        INTERSECT separate the parts."""
         begin = first
         for at in self._level(first, last):
             if self._kinds[at] in _SET_WORDS:
@@ -145,8 +154,9 @@ class _Reader:
     def with_clause(
         self, first: int, last: int, known: Expressions, depth: int = 0
     ) -> tuple[int, dict[str, Columns]]:
-        """The position behind the WITH clause of a query, ``first`` without one, and the columns of its
-        common table expressions."""
+        """Return the position behind the WITH clause with which the range begins, and the columns of the
+        clause's common table expressions by name. Without a WITH clause: ``first``, and no columns. For
+        ``known`` and ``depth`` see :class:`_Reader`."""
         found: dict[str, Columns] = {}
         if self._kind(first) != "WITH":
             return first, found
@@ -168,7 +178,7 @@ class _Reader:
         return min(place, last), found
 
     def _names_in(self, opening: int) -> list[str]:
-        """The names in a list in parentheses."""
+        """Return the names in the list whose opening parenthesis is at ``opening``."""
         inside = range(opening + 1, min(self._partners[opening], len(self._kinds)))
         return [
             self._name(place)
@@ -177,7 +187,8 @@ class _Reader:
         ]
 
     def relations(self, first: int, last: int, known: Expressions, depth: int) -> list[VisibleRelation]:
-        """The relations of a block: those of its FROM clause, or the target of a change."""
+        """Return the relations of a range without set operations: those of its FROM clause, or the target of
+        an INSERT, UPDATE, DELETE or MERGE. For ``known`` and ``depth`` see :class:`_Reader`."""
         found: list[VisibleRelation] = []
         in_from, expects = False, False
         behind = first
@@ -200,7 +211,8 @@ class _Reader:
         return found
 
     def _names_relation(self, place: int, first: int) -> bool:
-        """Whether a relation is named behind a position."""
+        """Return whether the name of a relation follows the token at ``place``; ``first`` is the position at
+        which the query begins."""
         kind = self._kinds[place]
         if kind == "FROM":
             return self._kind(place - 1) != "DISTINCT" or place == first
@@ -211,7 +223,9 @@ class _Reader:
     def _relation(
         self, place: int, last: int, known: Expressions, depth: int
     ) -> tuple[int, list[VisibleRelation]]:
-        """The relations that begin at a position, and the position behind them."""
+        """Return the position behind the relation that begins at ``place``, and the relation: a table, a
+        subquery, VALUES, or a function. A join in parentheses is several relations; a token that begins no
+        relation is none. For ``known`` and ``depth`` see :class:`_Reader`."""
         name, columns = "", Columns()
         if self._kinds[place] == "(":
             end = min(self._partners[place], last)
@@ -234,14 +248,16 @@ class _Reader:
         return self._with_alias(place, name, columns)
 
     def relations_in(self, first: int, last: int, known: Expressions, depth: int) -> list[VisibleRelation]:
-        """The relations of a join in parentheses."""
+        """Return the relations of a join whose parentheses hold the range; none if the range is nested too
+        deeply. For ``known`` and ``depth`` see :class:`_Reader`."""
         if depth > _DEEPEST or first >= last:
             return []
         behind, found = self._relation(first, last, known, depth)
         return [*found, *self.relations(behind, last, known, depth)]
 
     def _with_alias(self, place: int, name: str, columns: Columns) -> tuple[int, list[VisibleRelation]]:
-        """The relation with the alias at a position, if there is one, and the position behind the alias."""
+        """Return the position behind the alias that may stand at ``place``, and, as the only item of a list,
+        the relation: under its alias if it has one, else under ``name``."""
         has_word = self._kind(place) == "AS"
         place += has_word
         if self._is_name(place) and (has_word or self._kind(place) not in _NO_ALIAS):
@@ -252,7 +268,7 @@ class _Reader:
         return place, [VisibleRelation(name, columns)]
 
     def _dotted(self, place: int) -> tuple[list[str], int]:
-        """The parts of the dotted name at a position, and the position behind it."""
+        """Return the parts of the dotted name that begins at ``place``, and the position behind the name."""
         parts = [self._name(place)]
         while self._kind(place + 1) == "." and self._is_name(place + 2):
             place += 2
@@ -260,7 +276,8 @@ class _Reader:
         return parts, place + 1
 
     def _lateral_view(self, place: int, last: int) -> list[VisibleRelation]:
-        """The relation of ``LATERAL VIEW function(...) name AS columns``."""
+        """Return the relation of ``LATERAL VIEW function(...) name AS columns``, whose VIEW is at ``place``,
+        as the only item of a list; the list is empty if the clause is incomplete."""
         place += 1 + (self._kind(place + 1) == "OUTER")
         if not self._is_name(place) or self._kind(place + 1) != "(":
             return []
@@ -275,7 +292,8 @@ class _Reader:
         return [VisibleRelation(name, tuple(columns))]
 
     def outputs(self, first: int, last: int, known: Expressions, depth: int) -> Columns:
-        """The named columns of a query."""
+        """Return the named columns of the result of the query in the range; none if the query is nested too
+        deeply. For ``known`` and ``depth`` see :class:`_Reader`."""
         if depth > _DEEPEST or first >= last:
             return ()
         if self._kinds[first] == "(":
@@ -296,7 +314,8 @@ class _Reader:
         return tuple(self.items(begin, end, self.relations(begin, end, known, depth + 1)))
 
     def _values(self, place: int) -> Columns:
-        """The columns of VALUES: as many as the first row has values."""
+        """Return the columns ``col1``, ``col2`` ... of VALUES, as many as the first row has values. The first
+        row begins at ``place``."""
         if self._kind(place) != "(":
             return (KnownColumn("col1"),)
         last = min(self._partners[place], len(self._kinds))
@@ -304,14 +323,17 @@ class _Reader:
         return tuple(KnownColumn(f"col{number + 1}") for number in range(count))
 
     def _behind_rows(self, place: int, last: int) -> int:
-        """The position behind the rows of VALUES in parentheses."""
+        """Return the position behind the rows of VALUES in parentheses, the first of which begins at
+        ``place``."""
         while self._kind(place) == "(":
             place = min(self._partners[place], last - 1) + 1
             place += self._kind(place) == "," and self._kind(place + 1) == "("
         return place
 
     def items(self, first: int, last: int, relations: Sequence[VisibleRelation]) -> Iterator[KnownColumn]:
-        """The named columns of the SELECT list of a block that reads the relations."""
+        """Yield the named columns that the SELECT list in a range produces, if the query in the range reads
+        these relations. A query that begins with FROM and has no SELECT produces all columns of the
+        relations."""
         level = list(self._level(first, last))
         start = next((at for at, place in enumerate(level) if self._kinds[place] == "SELECT"), None)
         if start is None:
@@ -331,7 +353,8 @@ class _Reader:
         yield from self._item(item, relations)
 
     def _item(self, item: Sequence[int], relations: Sequence[VisibleRelation]) -> Iterator[KnownColumn]:
-        """The named columns of an item of a SELECT list."""
+        """Yield the named columns of one item of a SELECT list, given the positions of the item's tokens:
+        several for ``*``, none for an expression without an alias."""
         if not item:
             return
         last = item[-1]
@@ -355,12 +378,14 @@ class _Reader:
             yield KnownColumn(name, "" if known is None else known.type)
 
     def _ends_operand(self, place: int) -> bool:
-        """Whether an operand may end at a position; a parenthesis stands for its partner."""
+        """Return whether the token at ``place`` may end an operand, so that a name behind it is an alias. The
+        position of an opening parenthesis stands for the whole pair."""
         return self._kinds[place] in OPERAND_ENDS or self._kinds[place] == "(" or self._tokens[place].is_word
 
 
 def _renamed(columns: Columns, names: Sequence[str] | None) -> Columns:
-    """The columns under other names, if names are given."""
+    """Return the columns under the given names, as far as the names reach; without names, the columns as they
+    are."""
     if not names:
         return columns
     types = [column.type for column in columns] + [""] * len(names)

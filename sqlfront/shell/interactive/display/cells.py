@@ -1,4 +1,4 @@
-"""A result's rows as blocks of texts."""
+"""A result's rows as blocks of texts for the screen."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -22,7 +22,8 @@ ShownRow = tuple[str | None, ...]
 
 
 class Heading(msgspec.Struct, frozen=True):
-    """A column's name, safe to print, and whether its values are numbers, which are aligned to the right."""
+    """The heading of a column: its name, safe to print, and whether its values are aligned to the ``right``,
+    as numbers are."""
 
     name: str
     right: bool
@@ -34,7 +35,8 @@ def headings_of(result: Result) -> tuple[Heading, ...]:
 
 
 def blocks_of(result: Result) -> Iterator[list[ShownRow]]:
-    """The rows of a result, in blocks; reads only as far as the blocks are taken."""
+    """Yield the rows of a result in blocks, as texts that are safe to print. Rows that are not asked for are
+    not read from the result."""
     most = _FIRST
     for batch in result.batches():
         start = 0
@@ -45,7 +47,8 @@ def blocks_of(result: Result) -> Iterator[list[ShownRow]]:
 
 
 def _fitting(batch: pa.RecordBatch, most: int) -> int:
-    """The rows of the batch that make a block: ``most`` at most."""
+    """Return the number of the batch's first rows that make a block: ``most``, or fewer if the rows are
+    large, but at least 1."""
     return min(most, max(1, batch.num_rows * _BYTES // max(1, batch.nbytes)))
 
 

@@ -1,4 +1,4 @@
-"""Errors on the screen: what is wrong, and a caret below the place."""
+"""Errors on the screen: the message, and carets below the part of the statement that caused it."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -13,8 +13,8 @@ _LEFT_OUT: Final = "…"
 
 
 def failure_lines(error: Error, screen: Screen, place: str = "") -> Iterator[str]:
-    """The lines of an error. ``place``: the file and line of the statement in a script, empty for a statement
-    of the prompt."""
+    """Yield the lines that show an error: message, the line of the statement with a caret, hint. ``place``:
+    the file and line of the statement in a script, empty for a statement that was typed at the prompt."""
     head = f"[{error.condition}] {error.message}" if error.condition else error.message
     if error.sqlstate:
         head = f"{head} SQLSTATE: {error.sqlstate}"
@@ -54,12 +54,13 @@ def caret_lines(sql: str, position: tuple[int, int], width: int) -> tuple[str, s
 
 
 def _shown(text: str) -> str:
-    """The text with tabs as blanks, and other control characters as escapes."""
+    """Return the text with four blanks for each tab, and escapes for other control characters."""
     return visible(text.replace("\t", "    "))
 
 
 def _ending(text: str, most: int) -> str:
-    """The end of a text that takes at most ``most`` cells."""
+    """Return the longest end of a text that takes at most ``most`` cells; an ellipsis stands for a cut
+    beginning."""
     if cells_of(text) <= most:
         return text
     while cells_of(text) > most - 1:
@@ -68,7 +69,8 @@ def _ending(text: str, most: int) -> str:
 
 
 def _beginning(text: str, most: int) -> str:
-    """The beginning of a text that takes at most ``most`` cells."""
+    """Return the longest beginning of a text that takes at most ``most`` cells; an ellipsis stands for a cut
+    end."""
     if cells_of(text) <= most:
         return text
     text = text[:most]

@@ -1,4 +1,4 @@
-"""The line below an answer: rows, time, lane, and the parts of the tables that took part."""
+"""The line below an answer: rows, time, lane, and how many partitions and members took part."""
 
 from sqlfront.results.result import Result
 from sqlfront_planner.lanes import Lane
@@ -7,9 +7,10 @@ from sqlfront_planner.lanes import Lane
 def footer(
     result: Result, rows: int | None, seconds: float | None, members: int, *, whole: bool = True
 ) -> str:
-    """The footer of an answer of ``rows`` rows (None: not counted) after ``seconds`` (None: not shown).
-    ``members``: the members of the session's cluster, 0 without a cluster. ``whole``: whether all rows were
-    read."""
+    """Return the footer of an answer, such as ``3 rows, 1.2 ms, light, members 1 of 3``. ``rows``: the number
+    of rows on the screen, None = not counted. ``seconds``: the time to show, None = no time. ``members``: the
+    number of members of the session's cluster, 0 without a cluster. ``whole``: whether the rows on the screen
+    are all of the result's."""
     parts = [text] if (text := _rows(result, rows, whole=whole)) else []
     if seconds is not None:
         parts.append(duration(seconds))
@@ -32,7 +33,8 @@ def _rows(result: Result, rows: int | None, *, whole: bool) -> str:
 
 
 def _parts(result: Result, members: int) -> list[str]:
-    """The partitions that were read, over all scans of partitioned tables, and the members that took part."""
+    """Return the texts about the partitions that all scans of partitioned tables read, and about the members
+    that took part; each only if there is something to tell."""
     stats, found = result.stats, []
     partitions = [scan.partitions for scan in stats.scans if scan.partitions is not None]
     if partitions:

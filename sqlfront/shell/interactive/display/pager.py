@@ -26,8 +26,8 @@ _AT_ONCE: Final = 8_192
 
 
 def pager_command(option: str | None, environment: Mapping[str, str]) -> str | None:
-    """The command of the pager: the shell's option, else $PAGER, else less if there is one; None for no
-    pager."""
+    """Return the command that starts the pager: the option ``pager`` of the shell, else $PAGER, else ``less``
+    if it is installed. None for no pager, which the option or $PAGER can ask for."""
     told = environment.get("PAGER") if option is None else option
     if told is None:
         return shutil.which("less")
@@ -35,8 +35,8 @@ def pager_command(option: str | None, environment: Mapping[str, str]) -> str | N
 
 
 def keeps_colours(command: str | None) -> bool:
-    """Whether a pager's command shows the terminal's codes for colours as colours; the screen itself
-    (None) does.
+    """Return whether the pager that ``command`` starts shows the terminal's codes for colours as colours.
+    True for None, which is the screen without a pager.
 
     >>> keeps_colours(None), keeps_colours("/usr/bin/less -S"), keeps_colours("more")
     (True, True, False)
@@ -45,10 +45,11 @@ def keeps_colours(command: str | None) -> bool:
 
 
 class PagedOutput(ClosingContext):
-    """Lines for the screen. As long as they fit the screen they are kept; the first line too many starts the
-    pager (``command``; None: no pager), which gets all lines from then on as they come. :meth:`close` writes
-    lines that were kept, or waits until the user has left the pager. Any thread may write. Once a
-    KeyboardInterrupt has ended the context, further lines are dropped."""
+    """An output of lines to the screen, by way of a pager if they don't fit the screen. Lines are collected
+    as long as they fit; the first line too many starts the pager (``command``; None: no pager, lines are
+    written at once), which gets all lines, and later lines as they come. :meth:`close` writes the collected
+    lines, or waits until the user has left the pager. Any thread may write. Once a KeyboardInterrupt has
+    ended the context, further lines are dropped."""
 
     def __init__(
         self,
@@ -57,8 +58,8 @@ class PagedOutput(ClosingContext):
         begin: Callable[[], object] = lambda: None,
         cancel: Callable[[], object] = lambda: None,
     ) -> None:
-        """``begin`` is called before the screen, or the pager, gets lines, and ``cancel`` after a
-        KeyboardInterrupt, before the pager's end is waited for."""
+        """``begin`` is called each time before lines go to the screen or the pager. ``cancel`` is called
+        after a KeyboardInterrupt, before the output waits for the end of the pager."""
         self._screen, self._begin, self._cancel = screen, begin, cancel
         #: The command of the pager; None for no pager.
         self.command = command
@@ -74,11 +75,12 @@ class PagedOutput(ClosingContext):
 
     @property
     def is_paging(self) -> bool:
-        """Whether the screen is the pager's."""
+        """Whether a pager was started, and has the screen."""
         return self._process is not None
 
     def write(self, lines: Sequence[str]) -> None:
-        """Take the next lines. Once :attr:`left` is true, lines are dropped."""
+        """Take the next lines, and show them or collect them. Once :attr:`left` is true, lines are
+        dropped."""
         if self._process is not None or self._direct:
             self._show(lines)
         elif not self.left:
@@ -87,7 +89,7 @@ class PagedOutput(ClosingContext):
                 self._start()
 
     def _show(self, lines: Sequence[str]) -> None:
-        """Write the lines to the pager or the screen, as long as somebody wants them."""
+        """Write the lines to the pager if one runs, else to the screen; stop once :attr:`left` is true."""
         self._begin()
         put = self._screen.write if self._process is None else self._page
         for text in _texts(lines):
@@ -118,7 +120,8 @@ class PagedOutput(ClosingContext):
             self.left = True
 
     def _ended(self) -> int:
-        """Wait for the pager's end; return its exit code. Ctrl-C is for the pager, not for the shell."""
+        """Wait until the pager has ended, and return its exit code. Ctrl-C does not end the wait, since the
+        pager gets it, too; other exceptions end the pager."""
         assert self._process is not None
         assert self._process.stdin is not None
         while True:
@@ -156,7 +159,8 @@ class PagedOutput(ClosingContext):
 
 
 def _texts(lines: Sequence[str]) -> Iterator[str]:
-    """The lines, joined to texts that are written at once."""
+    """Yield the lines, each with a line break, joined to texts of about 8,192 characters, each of which is
+    written at once."""
     part, size = list[str](), 0
     for line in lines:
         part.append(f"{line}\n")

@@ -1,4 +1,5 @@
-"""The run of a plan as a tree: each step's share of the busy time as a bar, and the step that took most."""
+"""A plan that has run, drawn as a tree: each step with a bar for its share of the busy time, and a mark at
+the step that was busy longest."""
 
 from collections.abc import Iterator
 from typing import Final, NamedTuple
@@ -16,7 +17,8 @@ _LEAST: Final = 24
 
 
 def plan_lines(explanation: Explanation, screen: Screen) -> Iterator[str]:
-    """The lines of a plan that has run: lane and reason, then a tree for each of its jobs."""
+    """Yield the lines that show a plan that has run: lane and reason, then a tree for each of its jobs, then
+    the total time and memory."""
     yield f"lane: {explanation.lane} ({visible(explanation.reason)})"
     jobs = [("", explanation.job), *((part.name, part.job) for part in explanation.shared)]
     total = sum(_busy(vertex) for _, job in jobs for vertex in job.vertices)
@@ -45,7 +47,8 @@ def _summary(job: ExplainedJob) -> str:
 
 
 class _Step(NamedTuple):
-    """A step of a tree: its description behind the tree's lines, its figures, and whether it took most."""
+    """A step of a tree: ``text``, its description behind the lines that draw the tree; ``figures``, its time,
+    rows and memory; and whether no step of the plan was busy longer."""
 
     text: str
     figures: str
@@ -53,7 +56,8 @@ class _Step(NamedTuple):
 
 
 class _JobTree:
-    """The tree of a job, from the result down to the sources."""
+    """The tree of a job, from the result down to the sources. ``total``: the busy seconds of all steps of the
+    plan; ``hottest``: those of the longest step."""
 
     def __init__(self, job: ExplainedJob, total: float, hottest: float, screen: Screen) -> None:
         self._vertices = {vertex.name: vertex for vertex in job.vertices}
@@ -68,7 +72,8 @@ class _JobTree:
         self._rows_size = max((len(f"{each.rows:,}") for each in counters), default=0)
 
     def lines(self) -> Iterator[str]:
-        """The lines of the tree. Descriptions of steps are cut so that their figures fit the screen."""
+        """Yield the lines of the tree. Descriptions of steps are cut so that the figures behind them fit the
+        screen."""
         steps = [
             step
             for vertex in self._vertices.values()
@@ -84,8 +89,9 @@ class _JobTree:
     def _steps(
         self, vertex: ExplainedVertex, edge: ExplainedEdge | None, lead: str, below: str
     ) -> Iterator[_Step]:
-        """A step and its inputs. ``lead`` stands before the step, ``below`` before the lines of
-        its inputs."""
+        """Yield the step of ``vertex``, then the steps below it. ``edge``: the edge from the vertex to the
+        step above, None = it has none. ``lead`` stands before the step's text, ``below`` before the texts of
+        its inputs. A vertex with several outputs is shown in full under the last of them only."""
         routing = f" ({edge})" if edge is not None and str(edge) else ""
         text = f"{lead}{visible(vertex.operator)}{routing}"
         if edge is not None and edge.output < self._outputs[vertex.name] - 1:
@@ -102,7 +108,8 @@ class _JobTree:
             yield from self._steps(source, each, below + mark, below + behind)
 
     def _figures(self, vertex: ExplainedVertex) -> tuple[str, bool]:
-        """A step's share of the time, the time, rows and memory; and whether the step took most."""
+        """Return the text with a step's share of the busy time, its time, rows and memory, and whether no
+        step was busy longer. A vertex that was not measured has an empty text."""
         counters = vertex.counters
         if counters is None:
             return "", False
@@ -117,7 +124,8 @@ class _JobTree:
 
 
 def _bar(share: float, *, lines: bool) -> str:
-    """A bar of ten cells for a share between 0 and 1.
+    """Return a bar of ten cells for a share between 0 and 1. ``lines``: draw it with block characters, not in
+    ASCII.
 
     >>> _bar(0.25, lines=True), _bar(1, lines=False)
     ('██▌       ', '##########')

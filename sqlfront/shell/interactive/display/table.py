@@ -1,8 +1,8 @@
 """Layout of rows as a table that fits a width.
 
 The first block of rows decides: columns that are too wide are cut, and if that is not enough, columns in the
-middle are left out. Later blocks keep the choice of columns; where a later block needs more room and there is
-room, the columns become wider and the headings are drawn again.
+middle are left out. Later blocks keep the choice of columns; where a later block has longer values and the
+line has free cells, the columns become wider and the headings are drawn again.
 """
 
 from collections.abc import Iterator, Sequence
@@ -23,16 +23,16 @@ _MARGINS: Final = 2
 
 
 class Fit(msgspec.Struct, frozen=True):
-    """The columns that are shown, by position (None: the mark of the columns that are left out), and the
-    cells that each takes."""
+    """The columns of a table that are shown: each by its position (None: the mark that stands for left out
+    columns), and its width in cells."""
 
     columns: tuple[int | None, ...]
     widths: tuple[int, ...]
 
 
 class TableLayout:
-    """A table that is drawn block by block. ``width``: the cells of a line at most, None = any number.
-    ``null``: the text of a null."""
+    """A table that is drawn block by block. ``width``: the greatest number of cells of a line, None = any
+    number. ``null``: the text that stands for a null."""
 
     def __init__(self, headings: Sequence[Heading], width: int | None, null: str, screen: Screen) -> None:
         self._headings, self._width, self._null, self._screen = headings, width, null, screen
@@ -41,13 +41,14 @@ class TableLayout:
         self._cut = False
 
     def fits(self, rows: Sequence[ShownRow]) -> bool:
-        """Whether a table of these rows fits the width with nothing cut or left out."""
+        """Return whether the table with these rows as its next block fits the width with nothing cut or left
+        out."""
         needed = [max(had, new) for had, new in zip(self._needed, self._needs(rows), strict=True)]
         return self._width is None or _total(needed) <= self._width
 
     def lines(self, rows: Sequence[ShownRow]) -> Iterator[str]:
-        """The lines of the next block of rows; of the first block, and where the columns become wider, with
-        the headings."""
+        """Yield the lines of the next block of rows. The headings come before the first block, and again
+        where the columns become wider."""
         self._needed = [max(had, new) for had, new in zip(self._needed, self._needs(rows), strict=True)]
         kept = None if self._fit is None else self._fit.columns
         fit = fitted(self._needed, self._width, kept)
@@ -59,7 +60,8 @@ class TableLayout:
 
     @property
     def note(self) -> str:
-        """The parts that are missing on the screen, in words; empty if nothing is missing."""
+        """The text that says whether columns are left out or values are cut on the screen; empty if neither
+        is."""
         shown = () if self._fit is None else [place for place in self._fit.columns if place is not None]
         left_out = len(self._headings) - len(shown)
         if self._fit is not None and left_out:
@@ -67,7 +69,7 @@ class TableLayout:
         return r"long values are cut, \x shows them" if self._cut else ""
 
     def _needs(self, rows: Sequence[ShownRow]) -> Iterator[int]:
-        """The cells that each column needs for its widest value."""
+        """Yield for each column the cells of its widest value in ``rows``, without its heading."""
         null = cells_of(self._null)
         for place in range(len(self._headings)):
             texts = [row[place] for row in rows]
@@ -85,7 +87,8 @@ class TableLayout:
         yield cross.join(line * (size + 2) for size in fit.widths)
 
     def _name(self, place: int | None, size: int) -> str:
-        """The name of a column, or the mark of the columns that are left out."""
+        """Return the name of the column at position ``place``, cut or padded to ``size`` cells; for None, the
+        mark of left out columns."""
         if place is None:
             return ELLIPSIS
         return self._aligned(self._headings[place].name, size, right=self._headings[place].right)
@@ -113,8 +116,9 @@ class TableLayout:
 
 
 def fitted(needed: Sequence[int], width: int | None, kept: Sequence[int | None] | None = None) -> Fit:
-    """Choose the columns and their widths. ``needed``: the cells that each column needs; ``kept``: the
-    columns that were chosen before, None = not chosen yet.
+    """Return the columns to show and their widths. ``needed``: the cells that each column needs; ``width``:
+    the cells of a line; ``kept``: the positions of the columns of an earlier block, which stay, None = choose
+    them.
 
     >>> fitted([5, 5], 80), fitted([5, 90], 40).widths, fitted([30] * 9, 50).columns
     (Fit(columns=(0, 1), widths=(5, 5)), (5, 30), (0, None, 8))
@@ -135,8 +139,8 @@ def _total(sizes: Sequence[int]) -> int:
 
 
 def _chosen(sizes: Sequence[int], width: int) -> tuple[int | None, ...]:
-    """The columns that fit if they take these cells: from both ends, with a mark in the middle for the
-    columns that are left out. At least the first column is chosen."""
+    """Return the positions of the columns that fit ``width`` cells if each takes its size: first and last
+    columns, with None between them if columns are left out. At least the first column is chosen."""
     if _total(sizes) <= width:
         return tuple(range(len(sizes)))
     left, right = [0], list[int]()
@@ -154,8 +158,8 @@ def _chosen(sizes: Sequence[int], width: int) -> tuple[int | None, ...]:
 
 
 def _levelled(sizes: Sequence[int], room: int) -> list[int]:
-    """Cut the widest of the sizes to a common level, so that all together take at most ``room`` (each at
-    least one cell).
+    """Return the sizes with the greatest of them cut to a common level, so that all together take at most
+    ``room`` cells (each at least one).
 
     >>> _levelled([3, 50, 20], 30)
     [3, 14, 13]

@@ -8,7 +8,8 @@ from sqlfront.shell.interactive.display.visible import cells_of, padded
 
 
 class VerticalLayout:
-    """Rows below each other, drawn block by block; every value is shown whole."""
+    """A layout that shows each row as lines of a column's name and its value, block by block; no value is
+    cut."""
 
     def __init__(self, headings: Sequence[Heading], null: str, screen: Screen) -> None:
         self._names = [heading.name for heading in headings]
@@ -19,7 +20,7 @@ class VerticalLayout:
     note = ""
 
     def lines(self, rows: Sequence[ShownRow]) -> Iterator[str]:
-        """The lines of the next block of rows."""
+        """Yield the lines of the next block of rows; rows are numbered over all blocks."""
         line, bar = ("─", "│") if self._screen.draws_lines else ("-", "|")
         for row in rows:
             self._number += 1

@@ -27,7 +27,7 @@ ELLIPSIS: Final = "…"
 
 
 def visible(text: str) -> str:
-    r"""The text with unsafe characters as escapes.
+    r"""Return the text with unsafe characters as escapes.
 
     >>> visible("a\x1b[31m\n") == r"a\x1b[31m\n"
     True
@@ -44,7 +44,9 @@ def _escaped(match: re.Match[str]) -> str:
 
 
 def cells_of(text: str) -> int:
-    """The cells that a visible text takes on a terminal. Without the package wcwidth, as Spark counts."""
+    """Return the number of cells that a text takes on a terminal; the text has passed :func:`visible`.
+    Without the package wcwidth, characters count as in Spark's ``show``. The count for more than 4,096
+    characters is approximate."""
     if text.isascii():
         return len(text)
     if len(text) > _LONG:  # of a huge text only the order of magnitude counts
@@ -56,7 +58,8 @@ def cells_of(text: str) -> int:
 
 
 def cut(text: str, most: int) -> str:
-    """The beginning of a visible text that takes at most ``most`` cells; an ellipsis stands for the rest.
+    """Return the beginning of a text that takes at most ``most`` cells, with an ellipsis for what is cut; the
+    text has passed :func:`visible`.
 
     >>> cut("abcdef", 4), cut("日本語", 4), cut("abc", 3)
     ('abc…', '日…', 'abc')
@@ -74,7 +77,8 @@ def cut(text: str, most: int) -> str:
 
 
 def one_line(text: str, most: int) -> str:
-    r"""The beginning of any text, as a visible one of at most ``most`` cells; white space is a blank each.
+    r"""Return the beginning of any text, on one line of at most ``most`` cells and safe to print; a blank
+    stands for each run of white space.
 
     >>> one_line("of the\n  plane\x00, as painted", 17)
     'of the plane\\x00…'
@@ -85,6 +89,7 @@ def one_line(text: str, most: int) -> str:
 
 
 def padded(text: str, size: int, *, right: bool = False) -> str:
-    """The text with blanks up to ``size`` cells: behind it, or before it if ``right``."""
+    """Return the text with blanks up to ``size`` cells: behind the text, or before it if ``right``. A longer
+    text stays as it is."""
     blanks = " " * (size - cells_of(text))
     return blanks + text if right else text + blanks

@@ -7,9 +7,9 @@ PROMPT: Final = "sqlfront> "
 
 
 class Prompt(Protocol):
-    """A source of texts that the user types."""
+    """The contract of a prompt, which reads the texts that the user types."""
 
     def read(self, draft: str) -> str:
-        """Return the next text, complete statements or a command; the editor begins with ``draft``. Raises
-        EOFError if the user leaves, KeyboardInterrupt if the user gives the text up, HangUp at SIGTERM and
-        SIGHUP."""
+        """Return the next text, complete statements or a command. ``draft``: the text with which the editor
+        begins, empty for none. Raises EOFError if the user leaves, KeyboardInterrupt if the user discards the
+        text by Ctrl-C, HangUp at SIGTERM and SIGHUP."""

@@ -1,4 +1,4 @@
-"""SIGTERM and SIGHUP, which end the shell."""
+"""The handling of SIGTERM and SIGHUP, which end the shell."""
 
 import signal
 from collections.abc import Callable, Iterator
@@ -10,7 +10,7 @@ _SIGNALS: Final = (signal.SIGTERM, signal.SIGHUP)
 
 
 class HangUp(BaseException):
-    """The end of the shell by a signal; ``number`` is the signal's."""
+    """The exception by which a signal ends the shell; ``number`` is the signal's number."""
 
     def __init__(self, number: int) -> None:
         super().__init__(number)
@@ -19,8 +19,9 @@ class HangUp(BaseException):
 
 class EndingSignals:
     """A context in which SIGTERM and SIGHUP raise HangUp in the main thread, so that the terminal is restored
-    and the session closed. Code that swallows exceptions of signal handlers runs in :meth:`held`: an event
-    loop, and the loading of modules, whose callbacks print the exceptions."""
+    and the session closed. Some code swallows exceptions of signal handlers: event loops, and the loading of
+    modules, whose callbacks print them. Such code runs in the context :meth:`held`, which raises HangUp at
+    its end."""
 
     def __init__(self) -> None:
         self._arrived: HangUp | None = None
@@ -45,8 +46,8 @@ class EndingSignals:
 
     @contextmanager
     def held(self, end: Callable[[HangUp], None] = lambda arrived: None) -> Iterator[None]:
-        """A context whose end raises the HangUp of a signal that arrives inside. The signal calls ``end``,
-        which may have the code inside end early."""
+        """Return a context in which a signal raises nothing but calls ``end``, which may have the code inside
+        end early. At its end, the context raises HangUp if a signal has arrived."""
         self._end = end
         try:
             yield
@@ -56,7 +57,7 @@ class EndingSignals:
                 raise self._arrived
 
     def repeat(self) -> None:
-        """Call the function of :meth:`held` again if a signal has arrived before the code inside was able to
-        end early."""
+        """Call the ``end`` of :meth:`held` again if a signal has arrived. Code inside the context calls this
+        method once it is able to end early, since it was not when the signal came."""
         if self._arrived is not None and self._end is not None:
             self._end(self._arrived)

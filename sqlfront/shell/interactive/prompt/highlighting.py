@@ -38,13 +38,14 @@ _CLASSES = {
 
 
 class SparkSqlLexer(Lexer):
-    """A lexer of pygments over the tokens of Spark's SQL and the shell's commands."""
+    """A lexer of Pygments for Spark's SQL and the shell's commands, over the tokens of Spark's grammar."""
 
     name = "Spark SQL of sqlfront"
     aliases: ClassVar[list[str]] = []
 
     def get_tokens_unprocessed(self, text: str) -> Iterator[tuple[int, TokenType, str]]:
-        """The parts of a text, each with its offset and its class."""
+        """Yield the parts of a text in order, each with its offset, its class of tokens in Pygments, and its
+        text. A very long text is one part."""
         if len(text) > _LONGEST:
             yield 0, Name, text
             return
@@ -61,7 +62,7 @@ class SparkSqlLexer(Lexer):
 
 
 def _between(text: str) -> tuple[TokenType, str]:
-    """The class of a text between two tokens: a comment or blanks."""
+    """Return the class and the text of the characters between two tokens: comment or blanks."""
     return (Whitespace if text.isspace() else Comment), text
 
 

@@ -1,4 +1,4 @@
-"""The history of typed texts in a file."""
+"""The prompt's history: earlier texts of the user, in a file."""
 
 import os
 from collections.abc import Callable, Mapping
@@ -11,7 +11,8 @@ from sqlfront.shell.interactive.text.secrets import is_private
 
 
 def history_path(environment: Mapping[str, str]) -> Path:
-    """The file of the history: $SQLFRONT_HISTORY, else ``sqlfront/history`` below $XDG_STATE_HOME."""
+    """Return the path of the history's file: $SQLFRONT_HISTORY, else ``sqlfront/history`` below
+    $XDG_STATE_HOME or, without that variable, below ``~/.local/state``."""
     told = environment.get("SQLFRONT_HISTORY")
     if told:
         return Path(told).expanduser()
@@ -20,9 +21,9 @@ def history_path(environment: Mapping[str, str]) -> Path:
 
 
 class KeptHistory(FileHistory):
-    """A history in a file that only its owner can read. Texts that may hold a secret, or values of
-    parameters, are kept nowhere. If the file can't be written, ``warn`` gets one line, and the history lasts
-    as long as the process."""
+    """A history of the user's texts for prompt_toolkit, in a file that only its owner can read. Texts for
+    which :func:`~sqlfront.shell.interactive.text.secrets.is_private` is true are not stored. If the file
+    can't be written, ``warn`` is called once with a message, and the history lasts as long as the process."""
 
     def __init__(self, path: Path, warn: Callable[[str], None]) -> None:
         self._warn: Callable[[str], None] | None = warn
@@ -34,13 +35,14 @@ class KeptHistory(FileHistory):
             self._fail(error)
 
     def append_string(self, string: str) -> None:
-        """Keep a text, unless it is private or the text before is the same."""
+        """Add a text to the history, unless it is private or equals the latest text."""
         if is_private(string) or (self._loaded_strings and self._loaded_strings[0] == string):
             return
         super().append_string(string)
 
     def store_string(self, string: str) -> None:
-        """Append a text to the file, whole or not at all."""
+        """Append a text to the file. If that fails, the file is as before, and later texts are not
+        written."""
         if self._warn is None:
             return
         size = None
@@ -54,7 +56,7 @@ class KeptHistory(FileHistory):
             self._fail(error)
 
     def load_history_strings(self) -> list[str]:
-        """The texts of the file, the latest first; none if the file can't be read."""
+        """Return the texts of the file, the latest first; none if the file can't be read."""
         try:
             return list(super().load_history_strings())
         except OSError:

@@ -4,15 +4,16 @@ from sqlfront.shell.interactive.text.statements import is_complete
 
 
 class PlainPrompt:
-    """A prompt that reads line by line until the text is complete."""
+    """A prompt that reads line by line until the text is complete. ``prompt``: the text in front of the first
+    line."""
 
     def __init__(self, prompt: str) -> None:
         self._first = prompt
         self._more = "...> ".rjust(len(prompt))
 
     def read(self, draft: str) -> str:
-        """See :class:`~sqlfront.shell.interactive.prompt.base.Prompt`. A draft is shown, and its lines stand
-        before those that are typed."""
+        """Return the next text as :meth:`~sqlfront.shell.interactive.prompt.base.Prompt.read` says. The user
+        can't edit ``draft``: it is printed, and the text begins with it."""
         if draft:
             print(draft)
         lines = [draft] if draft else []

@@ -42,7 +42,8 @@ _STYLE: Final = Style.from_dict({"prompt": "bold", "completion-menu.meta.complet
 
 
 class ToolkitPrompt:
-    """The prompt on prompt_toolkit."""
+    """A prompt with an editor, on prompt_toolkit. ``history`` is the path of the history's file; ``signals``
+    end the editor at SIGTERM and SIGHUP."""
 
     def __init__(
         self,
@@ -86,21 +87,22 @@ class ToolkitPrompt:
 
 
 class _MenuCompleter(Completer):
-    """The menu of completions: candidates for the text before the cursor."""
+    """The completer of prompt_toolkit that offers the candidates at the cursor."""
 
     def __init__(self, candidates: Candidates) -> None:
         self._candidates = candidates
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
-        """The completions at the cursor; runs in a thread of its own."""
+        """Yield the completions at the cursor. prompt_toolkit calls this in a thread beside the editor's."""
         asked = complete_event.completion_requested
         for found in self._candidates.at(document.text, document.cursor_position, asked=asked):
             yield Completion(found.text, -found.replaced, display=found.shown, display_meta=found.meta)
 
 
 def _key_bindings() -> Bindings:
-    """Enter runs a complete text and else begins a line; Alt-Enter, and Enter among vi's commands, runs the
-    text as it is; Enter on a chosen completion only takes it."""
+    """Return the key bindings. Enter at the end of a complete text runs the text, and else begins a line;
+    Enter on a chosen completion only accepts the completion. Alt-Enter, and Enter in vi's command mode, run
+    the text even if it is incomplete."""
     bindings = Bindings()
     typing = has_focus("DEFAULT_BUFFER") & ~is_searching
 
@@ -127,14 +129,14 @@ def _key_bindings() -> Bindings:
 
 
 def _end_editor(ended: BaseException) -> None:
-    """Have the editor end with an exception, from a signal handler: the editor's loop would swallow an
-    exception that the handler raised. Does nothing if no editor is at work."""
+    """Make the running editor raise the exception ``ended``; without a running editor do nothing. This is for
+    signal handlers, since the editor's event loop would swallow an exception that the handler raised."""
     app = get_app_or_none()
     if app is not None and app.loop is not None:
         app.loop.call_soon_threadsafe(_exit, app, ended)
 
 
 def _exit(app: Application[object], ended: BaseException) -> None:
-    """End an editor, unless it is ending by itself."""
+    """Make an editor raise the exception ``ended``, unless the editor has a result already."""
     if app.future is not None and not app.future.done():
         app.exit(exception=ended)

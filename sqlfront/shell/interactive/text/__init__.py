@@ -1,4 +1,4 @@
-"""Typed text before it is a statement: its tokens, its statements, its secrets. Pure functions, which
+"""Functions on typed text before it is parsed: its tokens, its statements, its secrets. They are pure, and
 accept every text.
 
 In: the text of the prompt or of a script. Out: the statements to run, or the answer that the text isn't

@@ -2,12 +2,12 @@
 
 
 def is_command(text: str) -> bool:
-    """Whether a text is a command, not a statement."""
+    """Return whether a text is a command of the shell, which begins with a backslash."""
     return text.lstrip().startswith("\\")
 
 
 def is_farewell(text: str) -> bool:
-    """Whether a text is a word with which users of other shells leave.
+    """Return whether a text is ``exit`` or ``quit``, with which users of other shells leave.
 
     >>> is_farewell("exit"), is_farewell("Quit;"), is_farewell("select 1")
     (True, True, False)
@@ -16,8 +16,8 @@ def is_farewell(text: str) -> bool:
 
 
 def parts_of(line: str) -> tuple[str, str]:
-    r"""The name and the argument of a command's line. ``\!`` needs no blank behind it; a semicolon at the end
-    of another command's line is left out.
+    r"""Return the name of a command, without the backslash, and its argument. ``\!`` needs no blank behind
+    it; a semicolon at the end of another command's line is left out.
 
     >>> parts_of(r"\d flights;"), parts_of(r"\!ls -l; date"), parts_of("\\")
     (('d', 'flights'), ('!', 'ls -l; date'), ('', ''))

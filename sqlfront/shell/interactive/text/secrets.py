@@ -1,4 +1,4 @@
-"""Texts that may hold a secret, which no history keeps."""
+"""The check for texts that may hold a secret, so that no history stores them."""
 
 import re
 from typing import Final
@@ -16,8 +16,8 @@ _VALUES: Final = re.compile(r"\s*\\set\b")
 
 
 def is_private(text: str) -> bool:
-    r"""Whether no history may keep a text: it begins with a blank, sets a variable, or seems to hold a
-    secret.
+    r"""Return whether a history must not store a text: it begins with a blank, sets a variable, or seems to
+    hold a secret.
 
     >>> is_private(r"\set id 7"), is_private("select 'jdbc:x://me:pw@host/'"), is_private("select 1;")
     (True, True, False)

@@ -26,8 +26,9 @@ class TypedPiece(msgspec.Struct, frozen=True):
 
 
 def typed_pieces(text: str) -> Iterator[TypedPiece]:
-    r"""The statements and commands of a text, in order; empty statements are left out. Semicolons in quotes,
-    comments and BEGIN blocks end no statement. A command begins where a statement could, and takes its line.
+    r"""Yield the statements and commands of a text, in order; empty statements are left out. Semicolons in
+    quotes, comments and BEGIN blocks end no statement. A command begins where a statement could begin, and
+    extends to the end of its line.
 
     >>> [piece.text for piece in typed_pieces("select ';'; begin select 1; end; select 2; \\x on")]
     ["select ';'", 'begin select 1; end', 'select 2', '\\x on']
@@ -54,7 +55,8 @@ def typed_pieces(text: str) -> Iterator[TypedPiece]:
 
 
 def ends_of(tokens: Sequence[TextToken]) -> list[int]:
-    """The positions of the semicolons that end a statement, then the number of tokens."""
+    """Return the positions in ``tokens`` of the semicolons that end a statement, then the number of tokens.
+    Semicolons in a BEGIN block end no statement."""
     found, begin, depth = [], 0, 0
     for place, token in enumerate(tokens):
         kind = token.kind
@@ -68,15 +70,16 @@ def ends_of(tokens: Sequence[TextToken]) -> list[int]:
 
 
 def _begins_script(tokens: Sequence[TextToken], begin: int, place: int) -> bool:
-    """Whether the token at ``place`` is the BEGIN of a script, perhaps behind a label, in the statement that
-    begins at ``begin``."""
+    """Return whether the token at ``place`` is the BEGIN of a SQL script, perhaps behind a label. ``begin``
+    is the position at which the token's statement begins."""
     if tokens[place].kind != "BEGIN":
         return False
     return place == begin or (place == begin + 2 and tokens[place - 1].kind == ":")
 
 
 def _change(tokens: Sequence[TextToken], place: int) -> int:
-    """The change of the depth of blocks by the token at ``place``, which is in a script, or begins one."""
+    """Return by how much the token at ``place`` of a SQL script changes the number of open blocks: 1, 0 or
+    -1."""
     kind = tokens[place].kind
     before = tokens[place - 1].kind if place else ";"
     if kind == "END":
@@ -89,8 +92,8 @@ def _change(tokens: Sequence[TextToken], place: int) -> int:
 
 
 def is_complete(text: str) -> bool:
-    r"""Whether Enter runs the text: a semicolon ends its last statement, or its last piece is a command. A
-    text without a token is complete.
+    r"""Return whether Enter runs the text: a semicolon ends its last statement, its last piece is a command,
+    or it says to leave, as ``exit`` does. A text without a token is complete.
 
     >>> is_complete("select 1"), is_complete("select 1; -- done"), is_complete("\\dt")
     (False, True, True)

@@ -32,8 +32,8 @@ class TextToken(msgspec.Struct, frozen=True):
 
 
 def text_tokens(text: str) -> list[TextToken]:
-    """The tokens of a text. An unclosed quote or comment is one ``<unknown>`` token up to the end of the
-    text, so that nothing in it counts as SQL.
+    """Return the tokens of a text. An unclosed quote or comment is one ``<unknown>`` token up to the end of
+    the text, so that nothing in it counts as SQL.
 
     >>> [token.kind for token in text_tokens("select 'a;")]
     ['SELECT', '<unknown>']
@@ -49,13 +49,13 @@ def text_tokens(text: str) -> list[TextToken]:
 
 
 def opens_quote(text: str, start: int) -> bool:
-    """Whether an ``<unknown>`` token at the offset ``start`` is an unclosed quote, block of code or
-    comment."""
+    """Return whether the text from the offset ``start`` of an ``<unknown>`` token on is an unclosed quote,
+    block of code or comment."""
     return _OPENING.match(text, start) is not None
 
 
 def position_of(tokens: list[TextToken], offset: int) -> int:
-    """The number of tokens that end before ``offset``, or at it."""
+    """Return the number of tokens that end before the offset ``offset`` of the text, or at it."""
     return bisect_left(tokens, offset + 1, key=lambda token: token.end)
 
 
