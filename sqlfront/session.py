@@ -48,7 +48,8 @@ if TYPE_CHECKING:
     from sqlfront.created_frames import forms as created_frames
     from sqlfront.information_schema import service as information_schema
     from sqlfront.jobs import service as job_services
-    from sqlfront.jobs.service import DurableJob
+    from sqlfront.jobs.durable_job import DurableJob
+    from sqlfront.jobs.service import StoredTarget
     from sqlfront.lanes import light
     from sqlfront.observability import watching
     from sqlfront.observability.observation import Observation
@@ -60,7 +61,6 @@ if TYPE_CHECKING:
     from sqlfront_cluster.members.member import Member
     from sqlfront_connectors import arrow, registry
     from sqlfront_engine.durable.event_store.events import JobSubmitted
-    from sqlfront_engine.durable.target import JobTarget
     from sqlfront_planner import planning
     from sqlfront_planner.logical import LogicalPlan
     from sqlfront_values import evaluation_errors
@@ -598,7 +598,7 @@ class _WithContext:
             self._tables = information_schema.InformationSchema(self.context)
         return self._tables.table(name)
 
-    def target(self, submitted: "JobSubmitted") -> "JobTarget | None":
+    def target(self, submitted: "JobSubmitted") -> "StoredTarget | None":
         """Return the object that puts the rows of a durable job into the job's target table or directory;
         None for a query, whose rows stay in the job's files."""
         return job_commands.target_of(self._opened(), submitted)

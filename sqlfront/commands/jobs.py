@@ -60,7 +60,8 @@ from sqlfront_values.settings import Settings
 from sqlfront_values.types import BIGINT, STRING, TIMESTAMP
 
 if TYPE_CHECKING:
-    from sqlfront.jobs.service import DurableJob, JobService
+    from sqlfront.jobs.durable_job import DurableJob
+    from sqlfront.jobs.service import JobService
     from sqlfront.state.context import Context
 
 _JOB: Final = pa.schema([("id", STRING), ("name", STRING), ("state", STRING)])
@@ -192,13 +193,7 @@ def resume_job(run: StatementRun, statement: ResumeJob) -> CommandOutcome:
     job = _found_or_none(run, statement.name, if_exists=statement.if_exists)
     if job is None:
         return NOTHING
-    service = _service(run)
-    submitted = service.submitted(job.id)
-    made = parse(submitted.statement)
-    assert isinstance(made, JobStatement)
-    if not job.status().has_ended:
-        _check_target(run, made, SpooledRows("the job", schema_of(submitted), ()).plan(), job.id)
-    service.resume(job.id)
+    _service(run).resume(job.id)
     return _shown_job(job)
 
 
@@ -310,6 +305,12 @@ class StatementTarget:
         self._context = replace(context, options=Options(Config(time_zone=settings.time_zone)))
         self._statement, self._schema = statement, schema
         self._delivered = delivered
+
+    def check(self, token: str) -> None:
+        """Raise the error that the statement would raise for the job's rows; see
+        :meth:`~sqlfront.jobs.service.StoredTarget.check`."""
+        rows = SpooledRows("the job", self._schema, ()).plan()
+        _check_target(StatementRun(self._context), self._statement, rows, token)
 
     def put(self, token: str, files: tuple[SpoolFile, ...]) -> None:
         """Run the statement on the rows of ``files``, all or none; see

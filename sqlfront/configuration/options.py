@@ -220,7 +220,9 @@ OPTIONS: Final = (
     ConnectionOption("plan_cache", OptionKind.INTEGER, "number of plans that are kept; default: 1000"),
     ConnectionOption("job_store", OptionKind.TEXT, "directory of durable jobs, which outlive the session"),
     ConnectionOption(
-        "job_recovery", OptionKind.BOOLEAN, "take over jobs of the store whose process is gone; default: false"
+        "job_recovery",
+        OptionKind.BOOLEAN,
+        "take over the jobs whose process is gone; default: false",
     ),
     ConnectionOption(
         "query_history", OptionKind.INTEGER, "number of ended statements in `sys.queries`; default: none"

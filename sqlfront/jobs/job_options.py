@@ -124,8 +124,8 @@ def job_settings(options: Mapping[str, str]) -> JobSettings:
     """Return the settings that the options of CREATE JOB give. Raises ProgrammingError for an unknown option,
     an option that is given twice, or a value out of range.
 
-    >>> job_settings({"Task-Size": "1m", "job-event.store.write-buffer.flush-interval": "500 ms"}).log.flush_interval
-    0.5
+    >>> job_settings({"Task-Size": "1m", "job-event.store.group-window": "20 ms"}).log.group_window
+    0.02
     """
     given: dict[bool, dict[str, object]] = {False: {}, True: {}}
     for name, text in options.items():

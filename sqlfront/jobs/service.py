@@ -1,4 +1,4 @@
-"""The service for the durable jobs of a session's store, and the user's handle of a job."""
+"""The service for the durable jobs of a session's store: their beginning, their takeover and their end."""
 
 import logging
 import math
@@ -10,10 +10,11 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 import pyarrow as pa
 
+from sqlfront.jobs.durable_job import DurableJob
 from sqlfront.jobs.job_options import job_settings
 from sqlfront.jobs.job_plan import JobPlan, PlannedJob, decode_job_plan, settings_of
 from sqlfront.jobs.job_status import DurableJobStatus, JobPhase, status_of, unreadable
@@ -64,41 +65,12 @@ PATIENCE: Final = 15.0
 _PAUSE: Final = 0.1
 
 
-class DurableJob:
-    """A user's handle of a durable job. The job goes on when this object, or the session, is gone."""
+class StoredTarget(JobTarget, Protocol):
+    """The target of a job that a process may resume without having created the job."""
 
-    def __init__(self, service: "JobService", job: str, name: str) -> None:
-        self._service = service
-        #: The id, which no other job of the store has.
-        self.id = job
-        #: The name.
-        self.name = name
-
-    def status(self) -> DurableJobStatus:
-        """Return the job's present status."""
-        return self._service.status(self.id)
-
-    def wait(self, timeout: float | None = None) -> DurableJobStatus:
-        """Wait for the end of the job, but at most ``timeout`` seconds (None: without a limit); return the
-        job's status then. The wait goes on while one process takes the job over from another. Raises
-        OperationalError if this process's coordinator has lost the job (for example because the log can't be
-        written), and if no process has run the job for :data:`PATIENCE` seconds."""
-        return self._service.wait(self.id, timeout)
-
-    def result(self) -> "Result":
-        """Return the rows of the job as a result, after waiting for the job's end as :meth:`wait` does.
-        Raises the error that ended the job, and OperationalError for a cancelled job and for a job that has
-        put its rows into a target (INSERT, CREATE TABLE)."""
-        self.wait()
-        return self._service.read(self.id)
-
-    def cancel(self) -> bool:
-        """Cancel the job, and return True when the request is durable; return False if the job has ended, or
-        if it is too late to stop its end."""
-        return self._service.cancel(self.id)
-
-    def __repr__(self) -> str:
-        return f"DurableJob({self.name!r}, {self.id})"
+    def check(self, token: str) -> None:
+        """Raise the error for which the target can't take the rows of the job ``token``, such as a table that
+        the session doesn't know or that has other columns."""
 
 
 class JobService(ClosingContext):
@@ -112,7 +84,7 @@ class JobService(ClosingContext):
         address: str,
         engine: Engine,
         read: "Callable[[LogicalPlan], Result]",
-        target: "Callable[[JobSubmitted], JobTarget | None]",
+        target: "Callable[[JobSubmitted], StoredTarget | None]",
         members: TaskMembers | None = None,
     ) -> None:
         """``engine``: runs the tasks, unless there are ``members`` of a cluster to run them. ``read``: runs a
@@ -181,10 +153,11 @@ class JobService(ClosingContext):
                 settings=_texts(settings),
                 options=dict(options),
             )
+            target = self._target(submitted)
             claim = self._store.take_epoch(job, cluster=self._incarnation, member=self._member)
             log, state = submit(claim, submitted, incarnation=self._incarnation, settings=chosen.log)
             self._held[job] = planned.resources
-            coordinator, runner = self._coordinator(submitted, state, log, planned.stages)
+            coordinator, runner = self._coordinator(submitted, state, log, planned.stages, target)
             self._start(submitted, coordinator, log, runner)
             return DurableJob(self, job, name)
 
@@ -204,6 +177,9 @@ class JobService(ClosingContext):
             plan = decode_job_plan(submitted.plan)
             stages = plan.stages()
             is_cancelled = cancel is not None or stored.state.cancelled is not None
+            target = self._target(submitted)
+            if target is not None and not is_cancelled:
+                target.check(job)
             if not is_cancelled and _reads_again(stages, stored.state):
                 self._check_held(job, plan)
                 plan.check_files()
@@ -215,7 +191,7 @@ class JobService(ClosingContext):
                 incarnation=self._incarnation,
                 settings=job_settings(submitted.options).log,
             )
-            coordinator, runner = self._coordinator(submitted, state, log, stages)
+            coordinator, runner = self._coordinator(submitted, state, log, stages, target)
             done = cancel is None or coordinator.cancel(cancel)
             self._start(submitted, coordinator, log, runner)
             return done
@@ -225,15 +201,18 @@ class JobService(ClosingContext):
         self._watch = TakeoverWatch(self.take_over)
 
     def take_over(self) -> bool:
-        """Become the owner of the store and resume the jobs that have not ended, unless another process owns
-        the store; return whether all these jobs run here. A job that can't be resumed, for example because
-        the session doesn't know the job's target yet, is logged and left as it is."""
-        if self._is_coordinated():
+        """Resume the jobs that have not ended, if no other process owns the store; this process becomes the
+        owner if there are such jobs. Return whether this process owns the store and runs all these jobs. A
+        job that can't be resumed, for example because the session doesn't know the job's target yet, is
+        logged and left as it is."""
+        if self._is_coordinated() or (self._ownership is None and not self._left()):
             return False
         with self._changing():
-            left = [job for job in self._stored if job.state.ended is None and job.id not in self._running]
-            resumed = [self._is_resumed(job) for job in left]
+            resumed = [self._is_resumed(job) for job in self._left()]
         return all(resumed)
+
+    def _left(self) -> list[StoredJob]:
+        return [job for job in self._stored if job.state.ended is None and job.id not in self._running]
 
     def _is_resumed(self, job: StoredJob) -> bool:
         try:
@@ -251,13 +230,17 @@ class JobService(ClosingContext):
             )
 
     def _coordinator(
-        self, submitted: JobSubmitted, state: JobState, log: EventLog, stages: StagePlan
+        self,
+        submitted: JobSubmitted,
+        state: JobState,
+        log: EventLog,
+        stages: StagePlan,
+        target: JobTarget | None,
     ) -> tuple[Coordinator, ThreadRunner | MemberRunner]:
         """Return a coordinator for a job, and the runner of the job's tasks. ``state`` and ``log``: of the
         epoch that the coordinator has claimed."""
         runner = self._runner(submitted, stages)
         options, folder = job_settings(submitted.options).tasks, self._folder(submitted.job)
-        target = self._target(submitted)
         return Coordinator(stages, state, log, runner, folder, options, target), runner
 
     def _runner(self, submitted: JobSubmitted, stages: StagePlan) -> ThreadRunner | MemberRunner:

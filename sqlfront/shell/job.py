@@ -6,8 +6,9 @@ from functools import partial
 from typing import Final
 
 from sqlfront.api import open_session
+from sqlfront.jobs.durable_job import DurableJob
 from sqlfront.jobs.job_status import DurableJobStatus, JobPhase, as_error
-from sqlfront.jobs.service import DurableJob, JobService
+from sqlfront.jobs.service import JobService
 from sqlfront.session import Session
 from sqlfront.shell.batch import Batch, run_batch
 from sqlfront.shell.exit_codes import ExitCode

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import sqlfront
-from sqlfront.jobs.service import DurableJob
+from sqlfront.jobs.durable_job import DurableJob
 from tests.sqlfront.jobs.killed import NAME, open_session, run_killed
 
 #: The number of rows that three readers of random rows agree on. Two readers are stages of their own.

@@ -13,10 +13,12 @@ from crc32c import crc32c
 
 import sqlfront
 from sqlfront.connection import Connection
+from sqlfront.jobs.durable_job import DurableJob
 from sqlfront.jobs.job_status import DurableJobStatus, JobPhase
-from sqlfront.jobs.service import DurableJob, JobService
+from sqlfront.jobs.service import JobService
 from sqlfront_values.errors import Error
 from tests.sqlfront.jobs.killed import NAME, open_session, run_killed
+from tests.sqlfront.jobs.waiting import wait_until
 
 #: A query that runs far longer than a test.
 LONG = (
@@ -71,14 +73,6 @@ def refused(connection: Connection, sql: str, kind: type[Error] = sqlfront.Progr
 def rows(connection: Connection, sql: str) -> list[tuple[object, ...]]:
     """The rows of a statement."""
     return connection.execute(sql).fetchall()
-
-
-def wait_until(fact: Callable[[], bool]) -> None:
-    """Wait until something is so."""
-    end = time.monotonic() + 60
-    while not fact():
-        assert time.monotonic() < end
-        time.sleep(0.01)
 
 
 def spooled(folder: Path) -> list[str]:

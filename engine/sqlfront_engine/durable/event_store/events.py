@@ -120,7 +120,7 @@ class JobEnd(Enum):
     """The final states of a job."""
 
     FINISHED = "finished"
-    """All rows are in the target."""
+    """All rows are in the target, or in spool files if the job has no target."""
     FAILED = "failed"
     """An error ended the job."""
     CANCELLED = "cancelled"
