@@ -128,9 +128,7 @@ class Session(ClosingContext):
             parts = _WithContext()
             store = None
             if config.job_store is not None:
-                # Members on executors have no package of durable jobs.
-                remote = own is not None and own.door is not None and config.launcher is not Launcher.SPARK
-                members = own if remote else None
+                members = own if own is not None and own.door is not None else None
                 store = job_services.JobService(config.job_store, engine, parts.read, parts.target, members)
                 undo.callback(store.close)
             path_table = partial(_path_table, runner, plans, store, files, engine.memory, parts)

@@ -7,5 +7,6 @@ process, and on :mod:`sqlfront_values`. In reading order:
 * :mod:`.codec`: plans, settings, errors and batches as bytes.
 * :mod:`.members`: the keeper of the member list; membership; light jobs of several members.
 * :mod:`.launchers`: processes and threads as members.
+* :mod:`.durable_tasks`: tasks of durable jobs on members.
 * :mod:`.simulation`: members, network and time in one thread under a seed, for tests.
 """

@@ -9,8 +9,8 @@ import sqlfront_connectors.registry  # noqa: F401 - makes the connectors' proces
 from sqlfront.cluster import caretaker as caretakers
 from sqlfront.cluster import processes
 from sqlfront.config import Config
-from sqlfront.jobs.task_door import TASKS, TaskDoor
 from sqlfront.observability.tracing.availability import check_tracing
+from sqlfront_cluster.durable_tasks.task_door import TASKS, TaskDoor
 from sqlfront_cluster.launchers.running import RunningMember
 from sqlfront_connectors.memory.exchange.holding import GRACE, ShareHolder
 from sqlfront_values.lazy_modules import lazy_module
@@ -53,8 +53,7 @@ class TableService(ShareHolder):
         """Begin to hold shares on the member ``running``, to serve its metrics and spans if wanted, and to
         watch the member list for the loss of members."""
         super().attach(running)
-        self._tasks.attach(running.engine)
-        running.membership.list_watchers.append(self._keep_tasks)
+        self._tasks.attach(running)
         if self._traced:
             spans.watch_parts(running.member)
         if self._metrics is not None:
@@ -70,9 +69,6 @@ class TableService(ShareHolder):
             self._metrics.close()
         if self._caretaker is not None:
             self._caretaker.close()
-
-    def _keep_tasks(self) -> None:
-        self._tasks.keep_present(self._running.member.members.__contains__)
 
     def _look_after(self) -> None:
         members = self._running.member.members.data_members

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Final
 
 from sqlfront.jobs.job_status import DurableJobStatus, status_of
-from sqlfront.jobs.member_runner import MemberRunner
+from sqlfront_cluster.durable_tasks.member_runner import MemberRunner
 from sqlfront_engine.durable.coordinator import Coordinator, JobSuspended
 from sqlfront_engine.durable.event_store.event_log import EventLog
 from sqlfront_engine.durable.event_store.events import CancelRequested, JobSubmitted

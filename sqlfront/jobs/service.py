@@ -18,11 +18,11 @@ from sqlfront.jobs.durable_job import DurableJob
 from sqlfront.jobs.job_options import job_settings
 from sqlfront.jobs.job_plan import JobPlan, PlannedJob, decode_job_plan, settings_of
 from sqlfront.jobs.job_status import DurableJobStatus, JobPhase, status_of, unreadable
-from sqlfront.jobs.member_runner import MemberRunner, TaskMembers
 from sqlfront.jobs.running_job import RunningJob
 from sqlfront.jobs.spooled_rows import SpooledRows
 from sqlfront.jobs.stored_jobs import StoredJob, StoredJobs
 from sqlfront.jobs.takeover_watch import TakeoverWatch
+from sqlfront_cluster.durable_tasks.member_runner import MemberRunner, TaskMembers
 from sqlfront_engine.closing import ClosingContext
 from sqlfront_engine.durable.coordinator import Coordinator
 from sqlfront_engine.durable.event_store.event_log import EventLog

@@ -1,5 +1,7 @@
 """The member list: the members of the cluster, and the owners of partitions."""
 
+from typing import Final
+
 import msgspec
 
 from sqlfront_engine.file_access import EVERYWHERE, FileAccess
@@ -8,6 +10,9 @@ from sqlfront_values.partitioning.partitions import DEFAULT_PARTITIONS
 
 #: The owner's name for a partition without an owner.
 NOBODY = ""
+#: The SQLSTATE of the error with which a member refuses a job or request that was sent under another version
+#: of the member list; the sender may repeat it.
+CHANGED: Final = "40001"
 
 
 class MemberInfo(msgspec.Struct, frozen=True):
@@ -79,5 +84,5 @@ def topology_changed(theirs: int, ours: int) -> OperationalError:
     """Return the error (SQLSTATE 40001) of a job or request that was planned with version ``theirs`` of the
     member list, and that a member which uses version ``ours`` doesn't accept."""
     return OperationalError(
-        f"the cluster has changed (member list {theirs} is now {ours}); run the query again", sqlstate="40001"
+        f"the cluster has changed (member list {theirs} is now {ours}); run the query again", sqlstate=CHANGED
     )

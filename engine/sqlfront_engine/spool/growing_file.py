@@ -4,9 +4,9 @@ import os
 import secrets
 from contextlib import suppress
 from typing import Final
+from zlib import crc32
 
 import pyarrow as pa
-from crc32c import crc32c
 
 from sqlfront_engine.system_calls import SystemCalls, write_all
 
@@ -18,7 +18,7 @@ _COLLECTED: Final = 65_536
 
 class GrowingFile:
     """A new file that is written under a temporary name in the folder of ``path``, and renamed to ``path``
-    by :meth:`publish`. ``size`` and ``checksum`` (CRC32C) cover all bytes once the file is published. After
+    by :meth:`publish`. ``size`` and ``checksum`` (CRC-32) cover all bytes once the file is published. After
     an error the file can only be discarded."""
 
     def __init__(self, path: str, calls: SystemCalls) -> None:
@@ -57,7 +57,7 @@ class GrowingFile:
     def _put(self, data: memoryview) -> None:
         assert self._descriptor is not None
         self.size += len(data)
-        self.checksum = crc32c(data, self.checksum)
+        self.checksum = crc32(data, self.checksum)
         write_all(self._calls, self._descriptor, data)
 
     def publish(self, *, sync: bool) -> None:

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from enum import Enum
 from typing import Final
+from zlib import crc32
 
 import pyarrow as pa
-from crc32c import crc32c
 
 from sqlfront_engine.file_access import EVERYWHERE, FileAccess
 from sqlfront_engine.spool.spool_file import SpoolFile
@@ -103,7 +103,7 @@ def _checksum(source: pa.NativeFile) -> int:
     checksum = 0
     source.seek(0)
     while chunk := source.read(_CHUNK):
-        checksum = crc32c(chunk, checksum)
+        checksum = crc32(chunk, checksum)
     return checksum
 
 

@@ -27,7 +27,7 @@ _BATCH_OVERHEAD: Final = 1024
 class SpoolFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A finished spool file: the description by which a reader finds and checks the rows.
 
-    ``path`` is the path that the writer was given. ``checksum`` is the CRC32C of all ``bytes`` of the file.
+    ``path`` is the path that the writer was given. ``checksum`` is the CRC-32 of all ``bytes`` of the file.
     ``buckets`` has the bucket of each record batch, in the order of the file. ``bucket_rows`` and
     ``bucket_bytes`` have one number per bucket; the bytes are those of the rows in memory, neither compressed
     nor with a dictionary. ``schema_hash`` is the SHA-256 (hexadecimal) of the serialized schema."""

@@ -10,6 +10,7 @@ from typing import Final
 import msgspec
 
 import sqlfront_connectors.registry  # noqa: F401 - makes the connectors' processors known to the member
+from sqlfront_cluster.durable_tasks.task_door import TASKS, TaskDoor
 from sqlfront_cluster.launchers.running import MemberOptions, RunningMember
 from sqlfront_cluster.network.addresses import Address, own_address
 from sqlfront_cluster.network.tls.security import Security
@@ -38,6 +39,20 @@ class ExecutorOrders(msgspec.Struct, frozen=True):
     preload: tuple[str, ...]
 
 
+class ExecutorService(ShareHolder):
+    """The service of a member on an executor: it holds shares of tables, and runs tasks of durable jobs."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._tasks = TaskDoor()
+        self._store.services[TASKS] = self._tasks
+
+    def attach(self, running: RunningMember) -> None:
+        """Begin to hold shares on the member ``running``, and to run tasks on its engine."""
+        super().attach(running)
+        self._tasks.attach(running)
+
+
 def serve(orders: ExecutorOrders, number: int, greetings: Iterable[Mapping[str, str]]) -> str:
     """Run a member in this task until the member ends, and return the reason of the end, empty if the member
     was closed or has left the cluster. ``number``: the task's number. ``greetings``: the
@@ -58,7 +73,7 @@ def serve(orders: ExecutorOrders, number: int, greetings: Iterable[Mapping[str, 
     for module in orders.preload:
         import_module(module)
     try:
-        running = RunningMember(options, orders.security, ShareHolder())
+        running = RunningMember(options, orders.security, ExecutorService())
     except OperationalError as error:
         return f"{error.message} (on {os.uname().nodename})"
     logger.info("member %s has joined", options.name)

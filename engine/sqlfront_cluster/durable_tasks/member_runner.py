@@ -3,13 +3,15 @@
 import logging
 import secrets
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Final, Protocol
 
-from sqlfront.jobs.task_door import TASKS
-from sqlfront.jobs.task_service import (
+from sqlfront_cluster import codec
+from sqlfront_cluster.durable_tasks.task_door import TASKS
+from sqlfront_cluster.durable_tasks.task_service import (
     AskEnds,
     ForgetJob,
     LearnJob,
@@ -18,8 +20,7 @@ from sqlfront.jobs.task_service import (
     TaskEnds,
     TaskQuestion,
 )
-from sqlfront_cluster import codec
-from sqlfront_cluster.members.member_list import MemberList
+from sqlfront_cluster.members.member_list import CHANGED, MemberList
 from sqlfront_engine.closing import ClosingContext
 from sqlfront_engine.durable.runner import TaskEnd
 from sqlfront_engine.durable.tasks import TaskRun
@@ -30,6 +31,9 @@ logger: Final = logging.getLogger(__name__)
 
 #: Seconds between two questions for the tasks that have ended.
 _PERIOD: Final = 0.005
+#: Seconds for which a task waits for a member: Spark starts a lost executor anew within some seconds, and all
+#: members with it.
+PATIENCE: Final = 60.0
 
 
 class Named(Protocol):
@@ -77,10 +81,12 @@ class MemberRunner(ClosingContext):
         self._learn = codec.encode(LearnJob(self._run, member, dag, settings))
         self._lock = threading.Lock()
         # Guarded by the lock: the members that know the job; those that did not answer, as long as the member
-        # list has them; and the tasks that run, by number.
+        # list has them; the tasks that run, by number; and those that wait for a member, each with the time
+        # at which its wait ends.
         self._taught: set[str] = set()
         self._silent: set[str] = set()
         self._tasks: dict[int, tuple[str, TaskRun, Callable[[TaskEnd], None]]] = {}
+        self._waiting: list[tuple[float, TaskRun, Callable[[TaskEnd], None]]] = []
         self._number = 0
         self._closed = threading.Event()
         self._thread = threading.Thread(target=self._ask_on, name="sqlfront-task-ends", daemon=True)
@@ -96,18 +102,26 @@ class MemberRunner(ClosingContext):
 
     def start(self, run: TaskRun, ended: Callable[[TaskEnd], None]) -> None:
         """Begin the run of a task on a member, and return at once; ``ended`` is called with the task's end,
-        on any thread, even before this method returns."""
+        on any thread, even before this method returns. While the cluster has no member, the task waits for
+        one, but at most :data:`PATIENCE` seconds."""
+        member, number = self._chosen()
+        if member is None:
+            with self._lock:
+                self._waiting.append((time.monotonic() + PATIENCE, run, ended))
+        else:
+            self._start(member, number, run, ended)
+
+    def _chosen(self) -> tuple[str | None, int]:
+        """Return the member for the next task, None if the cluster has no member, and the task's number."""
         with self._lock:
             busy = Counter(member for member, _, _ in self._tasks.values())
             present = self._present()
             self._silent.intersection_update(present)
             answering = [name for name in present if name not in self._silent]
             self._number += 1
-            number = self._number
-        if not present:
-            ended(TaskEnd(run, None, OperationalError("the cluster has no member for a task of the job")))
-            return
-        member = min(answering or present, key=lambda name: busy[name])
+            return min(answering or present, key=lambda name: busy[name], default=None), self._number
+
+    def _start(self, member: str, number: int, run: TaskRun, ended: Callable[[TaskEnd], None]) -> None:
         question = StartTask(
             self._run,
             number,
@@ -127,20 +141,50 @@ class MemberRunner(ClosingContext):
         except Error as error:
             self._lose(member, error)
 
+    def _start_waiting(self) -> None:
+        """Begin the tasks that wait for a member, if there is one now; end those that have waited too
+        long."""
+        with self._lock:
+            waiting, self._waiting = self._waiting, []
+        for deadline, run, ended in waiting:
+            member, number = self._chosen()
+            if member is not None:
+                self._start(member, number, run, ended)
+            elif time.monotonic() < deadline:
+                with self._lock:
+                    self._waiting.append((deadline, run, ended))
+            else:
+                ended(TaskEnd(run, None, OperationalError("the cluster has no member for a task of the job")))
+
     def _teach(self, member: str) -> None:
         with self._lock:
             if member in self._taught:
                 return
             self._taught.add(member)
-        self._members.ask(TASKS, {member: self._learn})
+        self._answer(member, self._learn)
 
     def _ask(self, member: str, question: TaskQuestion) -> TaskEnds:
-        return codec.decode(self._members.ask(TASKS, {member: codec.encode(question)})[member], TaskEnds)
+        return codec.decode(self._answer(member, codec.encode(question)), TaskEnds)
+
+    def _answer(self, member: str, question: bytes) -> bytes | memoryview:
+        """Return the member's answer. A member refuses a question while the two sides know different versions
+        of the member list, which they agree on soon: the question is then sent again."""
+        end = time.monotonic() + PATIENCE
+        while True:
+            try:
+                return self._members.ask(TASKS, {member: question})[member]
+            except Error as error:
+                is_refused = error.sqlstate == CHANGED and member in self._present()
+                if not is_refused or time.monotonic() > end:
+                    raise
+            time.sleep(_PERIOD)
 
     # ---- the ends of tasks
 
     def _ask_on(self) -> None:
         while not self._closed.wait(_PERIOD):
+            if self._waiting:
+                self._start_waiting()
             with self._lock:
                 busy = {member for member, _, _ in self._tasks.values()}
             for member in busy:
@@ -174,6 +218,9 @@ class MemberRunner(ClosingContext):
         """Ask the members to end all runs; return before the runs have ended."""
         with self._lock:
             taught = list(self._taught)
+            waiting, self._waiting = self._waiting, []
+        for _, run, ended in waiting:
+            ended(TaskEnd(run, None, OperationalError("the task was stopped before a member ran the task")))
         for member in taught:
             try:
                 self._ask(member, StopTasks(self._run))

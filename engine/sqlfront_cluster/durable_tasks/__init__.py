@@ -1,0 +1,6 @@
+"""Tasks of durable jobs on the members of a cluster.
+
+The coordinator of a job (:mod:`sqlfront_engine.durable`) gives its tasks to a runner. ``member_runner`` hands
+the tasks out to members; ``task_service`` is the service that runs the tasks on a member, and ``task_door``
+the part of the service that a member loads at its start.
+"""

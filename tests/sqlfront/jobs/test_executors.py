@@ -1,0 +1,69 @@
+"""Durable jobs whose tasks run on members on Spark's executors."""
+
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+import sqlfront
+from sqlfront.jobs.job_status import JobPhase
+from tests.connectors.spark import executors
+
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]
+
+QUERY = "SELECT k, count(*) AS n, sum(id) AS s FROM src GROUP BY k ORDER BY k"
+IDS = [range(k, 200_000, 7) for k in range(7)]
+RIGHT = [(k, len(ids), sum(ids)) for k, ids in enumerate(IDS)]
+SLOW = "SELECT count(*) AS n FROM (SELECT a.k FROM src a JOIN src b ON a.k = b.k AND a.id % 97 = b.id % 97)"
+
+
+@pytest.fixture(scope="module")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    with executors.session(tmp_path_factory.mktemp("spark")) as session:
+        yield session
+
+
+@pytest.fixture
+def connection(spark: SparkSession, tmp_path: Path) -> Iterator[sqlfront.Connection]:
+    """A session with three members on executors, and a table of 200,000 rows in files."""
+    with sqlfront.connect(
+        spark=spark,
+        launcher="spark",
+        job_store=str(tmp_path / "store"),
+        workers=1,
+        memory_limit=1 << 28,
+        collect_rows=100,
+        silence_limit=3.0,
+    ) as connection:
+        source = "SELECT id, id % 7 AS k FROM range(200000)"
+        connection.execute(f"CREATE TABLE src USING parquet LOCATION '{tmp_path}/src' AS {source}")
+        yield connection
+
+
+def test_executors_run_the_tasks(connection: sqlfront.Connection, tmp_path: Path) -> None:
+    job = connection.session.submit_job(QUERY, options={"parallelism": "6"})
+
+    assert job.result().collect() == RIGHT
+    ran = connection.execute(
+        "SELECT count(DISTINCT member) FROM sys.job_tasks WHERE member LIKE 'process-%'"
+    ).fetchall()
+    assert ran == [(0,)]
+    assert len(os.listdir(tmp_path / "store" / "spool" / job.id)) == 1
+
+
+def test_tasks_of_a_killed_executor_run_on_others(connection: sqlfront.Connection) -> None:
+    job = connection.session.submit_job(SLOW, options={"parallelism": "6"})
+    victim = next(iter(executors.executors().values()))
+    killer = threading.Timer(0.3, os.kill, (victim, signal.SIGKILL))
+    killer.start()
+
+    status = job.wait(120)
+
+    killer.join()
+    assert status.phase is JobPhase.FINISHED, status
+    pairs = sum((len(range(k, 200_000, 679))) ** 2 for k in range(679))
+    assert job.result().collect() == [(pairs,)]
