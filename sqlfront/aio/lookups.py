@@ -52,7 +52,7 @@ class Declined(Exception):
 
 
 class _Record(msgspec.Struct):
-    """What is known about a plan from its runs: ``versions``, the versions of its tables that a thread has
+    """Facts about a plan, known from its runs: ``versions``, the versions of its tables that a thread has
     read by the plan; ``long``, a score that slow lookups increase and fast ones decrease; ``rests``, the
     number of runs on threads for which the event loop doesn't run the plan, since it was slow too often."""
 

@@ -1,4 +1,4 @@
-"""What operators see of a session's statements: ``sys.queries``, log lines, metrics and spans.
+"""The statements of a session, as operators see them: ``sys.queries``, log lines, metrics and spans.
 
 A session whose configuration (:class:`~sqlfront.config.Config`) asks for one of these has an observer; other
 sessions have no observer, and do no work for one. Each statement has one observation, a record of its facts.

@@ -69,8 +69,8 @@ class DecidedWay(Protocol):
 
 
 class JobFigures(msgspec.Struct, frozen=True):
-    """What a statement's jobs have read and used; the fields are those of :class:`Observation`. None = the
-    statement had no job, and for ``rows_read`` no row program either."""
+    """Figures of what a statement's jobs have read and used; the fields are those of :class:`Observation`.
+    None = the statement had no job, and for ``rows_read`` no row program either."""
 
     rows_read: int | None = None
     bytes_read: int | None = None

@@ -59,8 +59,8 @@ class Statistics(msgspec.Struct, frozen=True):
 
     @property
     def scans(self) -> "tuple[explanations.ExplainedScan, ...]":
-        """What each scan of the query reads: its keys, its partitions, and the pieces of the table that were
-        skipped."""
+        """The input of each scan of the query: the keys, the partitions, and the pieces of the table that
+        were skipped."""
         return self.look().scans
 
     @property

@@ -19,7 +19,7 @@ from sqlfront_planner.script import split_statements
 
 
 class Batch(msgspec.Struct, frozen=True):
-    """Where and how batch mode writes results: the name of the output format, its options, the stream of
+    """The output of batch mode, and its form: the name of the output format, its options, the stream of
     bytes ``out``, and ``path``, which names the stream in error messages (None: standard output).
     ``variables`` are those that statements may use. ``quiet``: only errors go to stderr."""
 

@@ -156,7 +156,7 @@ class _JobTasks:
 
     def take_ends(self) -> tuple[EndedTask, ...]:
         with self._lock:
-            ends, self._ends = tuple(self._ends), []
+            ends, self._ends = (*self._ends,), []
         return ends
 
 

@@ -54,7 +54,7 @@ def only(member: str = EMBEDDED, partition_count: int = DEFAULT_PARTITIONS) -> P
 
 
 class Demands(msgspec.Struct, frozen=True, cache_hash=True):
-    """What a DAG needs of its placement: ``members`` that have to take part, ``partitions`` that need an
+    """The needs of a DAG for its placement: ``members`` that have to take part, ``partitions`` that need an
     owner among the participants, and ``all_partitions``: whether all partitions need one."""
 
     members: tuple[str, ...]

@@ -108,7 +108,7 @@ class ExplainedEdge(msgspec.Struct, frozen=True):
 
 
 class PartialRead(msgspec.Struct, frozen=True):
-    """How many of a table's parts, such as partitions or files, are read: ``read`` of ``total``."""
+    """The number of a table's parts, such as partitions or files, that are read: ``read`` of ``total``."""
 
     read: int
     total: int

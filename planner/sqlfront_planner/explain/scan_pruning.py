@@ -1,4 +1,4 @@
-"""Which part of its table each scan of a plan reads in one run, for EXPLAIN and for statistics."""
+"""The part of its table that each scan of a plan reads in one run, for EXPLAIN and for statistics."""
 
 from collections.abc import Callable, Sequence
 

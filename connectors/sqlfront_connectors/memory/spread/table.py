@@ -370,8 +370,8 @@ class NextVersion:
     def __init__(
         self, table: SpreadTable, how: ChangeMode, indexes: tuple[IndexDefinition, ...] | None = None
     ) -> None:
-        """``how``: the relation of the new version's rows to the present rows. ``indexes``: the indexes of
-        the new version, None = the indexes of the present version."""
+        """Prepare the change. ``how``: the relation of the new version's rows to the present rows.
+        ``indexes``: the indexes of the new version, None = the indexes of the present version."""
         self._indexes = indexes
         self.table = table
         self._how = how
