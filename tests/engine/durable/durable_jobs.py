@@ -5,6 +5,8 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 
 import pyarrow as pa
@@ -15,7 +17,7 @@ from sqlfront_engine.durable.division import JobOptions
 from sqlfront_engine.durable.event_store.events import JobEnded, JobSubmitted, Manifest, TaskId
 from sqlfront_engine.durable.event_store.job_store import JobStore
 from sqlfront_engine.durable.event_store.local_folder import LocalFolder
-from sqlfront_engine.durable.event_store.settings import LogSettings
+from sqlfront_engine.durable.event_store.settings import FailurePolicy, LogSettings
 from sqlfront_engine.durable.job_state import JobState
 from sqlfront_engine.durable.stages import StagePlan, cut
 from sqlfront_engine.durable.takeover import submit, take_over
@@ -165,36 +167,48 @@ class KilledAt(SystemCalls):
             os.kill(os.getpid(), signal.SIGKILL)
 
 
-class KilledWithFinished(SystemCalls):
-    """System calls of a process that kills itself as soon as the records of so many finished tasks are
-    durable."""
+class Signalled(SystemCalls):
+    """System calls of a process that sends itself a signal, once, as soon as the job below ``folder`` has
+    durably ``reached`` a state."""
 
-    def __init__(self, folder: Path, finished: int) -> None:
-        self._folder, self._finished = folder, finished
+    def __init__(self, folder: Path, reached: Callable[[JobState], bool], number: signal.Signals) -> None:
+        self._folder, self._reached, self._number = folder, reached, number
+        self._is_done = False
 
     def sync(self, descriptor: int) -> None:
         super().sync(descriptor)
-        if len(state_in(self._folder).finished) >= self._finished:
-            os.kill(os.getpid(), signal.SIGKILL)
+        if not self._is_done and self._reached(state_in(self._folder)):
+            self._is_done = True
+            os.kill(os.getpid(), self._number)
 
 
 def run_job(
-    folder: Path, ledger: str, calls: SystemCalls | None = None, threads: int = 1, *, random: bool = False
+    folder: Path,
+    ledger: str,
+    calls: SystemCalls | None = None,
+    threads: int = 1,
+    *,
+    random: bool = False,
+    options: JobOptions = OPTIONS,
+    policy: FailurePolicy = FailurePolicy.FAIL,
+    spool: Path | None = None,
+    is_owner: bool = True,
 ) -> JobEnded:
     """Begin or take over the job in a store below ``folder``, and run it to its end. ``random``: as for
-    :func:`join_dag`."""
+    :func:`join_dag`. ``policy``: for a log that can't be written. ``spool``: another folder for the outputs.
+    ``is_owner``: False for a member of the cluster that has the store already."""
     store = JobStore(LocalFolder(str(folder / "store"), calls), SystemClock())
-    spool, plan = str(folder / "spool"), cut(join_dag(ledger, random=random))
-    with owned(store), Engine(workers=1) as engine:
+    outputs, plan = str(spool or folder / "spool"), cut(join_dag(ledger, random=random))
+    with owned(store) if is_owner else nullcontext(), Engine(workers=1) as engine:
         claim = store.take_epoch(JOB, cluster=CLUSTER, member="member-1")
-        settings = LogSettings(group_window=0.0)
+        settings = LogSettings(group_window=0.0, policy=policy)
         if JobState.of(claim.replay).submitted is None:
             log, state = submit(claim, SUBMITTED, incarnation="i", settings=settings)
         else:
-            log, state = take_over(claim, plan, spool, incarnation="i", settings=settings)
+            log, state = take_over(claim, plan, outputs, incarnation="i", settings=settings)
         runner = ThreadRunner(engine, plan, JobConfig(), threads=threads, member="member-1", incarnation="i")
         with log, runner:
-            return Coordinator(plan, state, log, runner, spool, OPTIONS).run()
+            return Coordinator(plan, state, log, runner, outputs, options).run()
 
 
 def rows_of(manifest: Manifest | None) -> list[tuple[object, ...]]:
@@ -221,36 +235,54 @@ def noted_tasks(ledger: Path, plan: StagePlan) -> list[TaskId]:
     return [TaskId(stage_of[name], int(task)) for name, task in (line.split() for line in lines)]
 
 
+def calls_of(folder: Path, what: str, number: int) -> SystemCalls:
+    """The system calls of a process that kills itself "before" or "after" the fsync of that number, with so
+    many tasks "finished", when the job has "ended", or when nothing is left of it but its result ("clean");
+    or that is "stopped" with so many finished tasks."""
+    match what:
+        case "before" | "after":
+            return KilledAt(number, after=what == "after")
+        case "finished":
+            return Signalled(folder, lambda state: len(state.finished) >= number, signal.SIGKILL)
+        case "stopped":
+            return Signalled(folder, lambda state: len(state.finished) >= number, signal.SIGSTOP)
+        case "ended":
+            return Signalled(folder, lambda state: state.ended is not None, signal.SIGKILL)
+        case "clean":
+            return Signalled(folder, lambda state: state.is_clean, signal.SIGKILL)
+        case _:
+            raise ValueError(what)
+
+
 _PROGRAM = """
 import sys
 from pathlib import Path
-from tests.engine.durable.durable_jobs import KilledAt, KilledWithFinished, run_job
+from tests.engine.durable.durable_jobs import calls_of, run_job
 folder, ledger, what, number, threads, random = sys.argv[1:]
-calls = None
-if what == "finished":
-    calls = KilledWithFinished(Path(folder), int(number))
-elif what:
-    calls = KilledAt(int(number), after=what == "after")
+calls = calls_of(Path(folder), what, int(number))
 run_job(Path(folder), ledger, calls, int(threads), random=bool(random))
 """
 
 
-def run_in_process(
-    folder: Path, ledger: Path, what: str, number: int, *, threads: int = 1, random: bool = False
-) -> int:
-    """Run the job in another process, which kills itself, and return the process's exit code. ``what``:
-    "before" or "after" the fsync of that number, or "finished": with so many finished tasks."""
-    done = subprocess.run(
-        [
-            sys.executable,
-            "-c",
-            _PROGRAM,
-            *(str(folder), str(ledger), what, str(number), str(threads), "random" if random else ""),
-        ],
+def begin_in_process(
+    folder: Path, ledger: Path, what: str, number: int = 0, *, threads: int = 1, random: bool = False
+) -> subprocess.Popen[str]:
+    """Run the job in another process; ``what`` and ``number``: as for :func:`calls_of`."""
+    arguments = (str(folder), str(ledger), what, str(number), str(threads), "random" if random else "")
+    return subprocess.Popen(
+        [sys.executable, "-c", _PROGRAM, *arguments],
         env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
-        check=False,
-        capture_output=True,
+        stderr=subprocess.PIPE,
         text=True,
     )
-    assert done.returncode in (0, -signal.SIGKILL), done.stderr
-    return done.returncode
+
+
+def run_in_process(
+    folder: Path, ledger: Path, what: str, number: int = 0, *, threads: int = 1, random: bool = False
+) -> int:
+    """Run the job as :func:`begin_in_process` does, and return the exit code of the process when it is
+    gone."""
+    with begin_in_process(folder, ledger, what, number, threads=threads, random=random) as process:
+        _, said = process.communicate()
+    assert process.returncode in (0, -signal.SIGKILL), said
+    return process.returncode

@@ -1,5 +1,5 @@
-"""Coordinators killed by SIGKILL at each record of a job's log: the answer is right, and exactly the tasks
-without a record run again."""
+"""Coordinators killed by SIGKILL, at each record of a job's log and at each step of a recovery: the answer is
+right, and exactly the tasks without a record run again, as the ledger has it that the tasks write."""
 
 import os
 import random
@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from sqlfront_engine.durable.division import JobOptions
 from sqlfront_engine.durable.event_store.events import JobEnd, TaskId
 from sqlfront_engine.durable.job_state import JobState
 from sqlfront_engine.durable.stages import cut
 from tests.engine.durable.durable_jobs import (
+    begin_in_process,
     join_dag,
     noted_tasks,
     right_answer,
@@ -73,6 +75,28 @@ def test_crash_twice(tmp_path: Path, seed: int) -> None:
     check_end(tmp_path, ledger, state_in(tmp_path))
 
 
+def test_zombie_coordinator(tmp_path: Path) -> None:
+    """A coordinator is stopped, and goes on when another member of its cluster has ended the job."""
+    ledger = tmp_path / "ledger"
+    with begin_in_process(tmp_path, ledger, "stopped", 7) as zombie:
+        stopped = os.waitid(os.P_PID, zombie.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+        assert stopped is not None
+        assert stopped.si_code == os.CLD_STOPPED
+        ledger.unlink()
+
+        ended = run_job(tmp_path, str(ledger), is_owner=False)
+
+        assert set(noted_tasks(ledger, PLAN)) == LATER
+        zombie.send_signal(signal.SIGCONT)
+        _, said = zombie.communicate(timeout=60)
+
+    assert zombie.returncode == 1
+    assert "another coordinator has claimed epoch 2" in said
+    assert state_in(tmp_path).ended == ended
+    assert rows_of(ended.result) == right_answer()
+    assert len(os.listdir(tmp_path / "spool")) == len(PLAN.stages[-1].outputs)
+
+
 # ---- lost outputs
 
 
@@ -113,6 +137,41 @@ def test_missing_output(tmp_path: Path, killed: JobState) -> None:
     assert state_in(tmp_path).resets == 1
 
 
+def test_missing_output_twice(tmp_path: Path, killed: JobState) -> None:
+    """The successor makes two lost files again, is killed, and both are lost again."""
+    lost = {TaskId(0, 0), TaskId(1, 2)}
+    for task in lost:
+        _file(killed, task).unlink()
+    assert run_in_process(tmp_path, tmp_path / "ledger", "finished", 8) == -signal.SIGKILL
+    assert set(noted_tasks(tmp_path / "ledger", PLAN)) >= lost
+    (tmp_path / "ledger").unlink()
+    again = state_in(tmp_path)
+    for task in lost:
+        _file(again, task).unlink()
+
+    assert _run_again(tmp_path) == lost | LATER - set(again.finished)
+    assert state_in(tmp_path).resets == 4
+
+
+STEPS = [
+    pytest.param(number, what, marks=() if (number, what) == (3, "before") else pytest.mark.soak)
+    for number in range(1, 6)
+    for what in ("before", "after")
+]
+
+
+@pytest.mark.parametrize(("number", "what"), STEPS)
+def test_crash_during_recovery(tmp_path: Path, killed: JobState, number: int, what: str) -> None:
+    """The successor finds a file lost, and is killed at one of its own fsyncs."""
+    _file(killed, TaskId(1, 2)).unlink()
+    assert run_in_process(tmp_path, tmp_path / "ledger", what, number) == -signal.SIGKILL
+    (tmp_path / "ledger").unlink(missing_ok=True)
+    ended = {task for task, finish in state_in(tmp_path).finished.items() if finish.attempt.epoch == 2}
+
+    assert _run_again(tmp_path) == {TaskId(1, 2), *LATER} - ended
+    assert state_in(tmp_path).resets == 1
+
+
 def test_truncated_output(tmp_path: Path, killed: JobState) -> None:
     os.truncate(_file(killed, TaskId(0, 0)), 100)
 
@@ -128,7 +187,7 @@ def test_damaged_output(tmp_path: Path, killed: JobState) -> None:
     assert state_in(tmp_path).resets == 1
 
 
-def test_coordinator_and_outputs_of_all_stages_die(tmp_path: Path, killed: JobState) -> None:
+def test_missing_output_of_all_tasks(tmp_path: Path, killed: JobState) -> None:
     for task in killed.finished:
         _file(killed, task).unlink()
 
@@ -156,7 +215,52 @@ def test_nondeterministic_producer(tmp_path: Path) -> None:
     assert _run_again(tmp_path, random=True) == {TaskId(1, 2), TaskId(2, 0), *LATER}
 
 
+# ---- decisions
+
+
+def test_parallelism_restored(tmp_path: Path, killed: JobState) -> None:
+    """A stage that has begun keeps its tasks under a successor with other options, which would decide
+    otherwise; the next stage has them."""
+    other = JobOptions(parallelism=5, buckets=9, task_size=2**30)
+
+    ended = run_job(tmp_path, str(tmp_path / "ledger"), options=other)
+
+    assert rows_of(ended.result) == right_answer()
+    begun = state_in(tmp_path).stages
+    assert {stage: begun[stage] for stage in killed.stages} == killed.stages
+    again = {TaskId(2, 1), TaskId(2, 2), TaskId(3, 0), TaskId(4, 0)}
+    assert set(noted_tasks(tmp_path / "ledger", PLAN)) == again
+
+
 # ---- the end of a job
+
+
+TASKS = 12
+
+
+@pytest.mark.parametrize(
+    ("what", "number"),
+    [
+        pytest.param("finished", TASKS, marks=pytest.mark.soak),
+        pytest.param("ended", 0),
+        pytest.param("clean", 0, marks=pytest.mark.soak),
+    ],
+)
+def test_terminal_race(tmp_path: Path, what: str, number: int) -> None:
+    """Killed between the last task, the record of the end, the clean-up and a client's reading."""
+    ledger = tmp_path / "ledger"
+    assert run_in_process(tmp_path, ledger, what, number) == -signal.SIGKILL
+    ledger.unlink()
+    killed = state_in(tmp_path)
+    assert len(killed.finished) == TASKS
+
+    ended = run_job(tmp_path, str(ledger))
+
+    assert killed.ended in (None, ended)
+    assert run_job(tmp_path, str(ledger)) == ended
+    assert not ledger.exists()
+    assert rows_of(ended.result) == right_answer()
+    assert len(os.listdir(tmp_path / "spool")) == len(PLAN.stages[-1].outputs)
 
 
 def test_an_ended_job_has_one_answer_and_runs_no_more(tmp_path: Path) -> None:
