@@ -28,6 +28,7 @@ from tests.engine.durable.logs import (
     owned,
     plain_log,
 )
+from tests.small_disks import small_disk
 
 UNPROTECTED = LogSettings(policy=FailurePolicy.UNPROTECTED)
 
@@ -262,12 +263,7 @@ def test_append_error_may_leave_the_job_unprotected(tmp_path: Path) -> None:
 
 
 def test_disk_full_on_a_small_file_system(tmp_path: Path) -> None:
-    folder = tmp_path / "small"
-    folder.mkdir()
-    mounting = ["mount", "-t", "tmpfs", "-o", "size=64k", "none", str(folder)]
-    if sys.platform != "linux" or subprocess.run(mounting, check=False, capture_output=True).returncode:
-        pytest.skip("no file system can be mounted here")
-    try:
+    with small_disk(tmp_path / "small", "64k") as folder:
         store = local_store(folder)
         acknowledged: list[str] = []
 
@@ -280,11 +276,10 @@ def test_disk_full_on_a_small_file_system(tmp_path: Path) -> None:
             with pytest.raises(OperationalError, match="No space left on device"):
                 fill(log)
         replay = store.read(JOB)
-        assert [text.partition("-")[0] for text in notes(replay)][: len(acknowledged)] == acknowledged
-        assert len(acknowledged) > 20
-        assert replay.damage is None
-    finally:
-        subprocess.run(["umount", str(folder)], check=True)
+
+    assert [text.partition("-")[0] for text in notes(replay)][: len(acknowledged)] == acknowledged
+    assert len(acknowledged) > 20
+    assert replay.damage is None
 
 
 LIMITED = """

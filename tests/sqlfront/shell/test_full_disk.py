@@ -2,7 +2,6 @@
 
 import io
 import signal
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from sqlfront.shell.interactive.prompt.history import KeptHistory
 from sqlfront.shell.interactive.shell import Shell
 from sqlfront.shell.main import main
 from sqlfront.shell.output.formats import FORMATS
+from tests.small_disks import small_disk
 
 #: More than the disk holds, in every format.
 ROWS = "select uuid() as u, uuid() as v from range(16000)"
@@ -27,18 +27,8 @@ OTHERS = [pytest.param(name, marks=pytest.mark.doors) for name in sorted(set(FOR
 @pytest.fixture(scope="module")
 def disk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A file system of a megabyte."""
-    folder = tmp_path_factory.mktemp("disk")
-    mounting = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(folder)]
-    try:
-        refused = subprocess.run(mounting, capture_output=True, check=False)
-    except FileNotFoundError:
-        pytest.skip("there is no program mount")
-    if refused.returncode:
-        pytest.skip(f"a file system can't be mounted here: {refused.stderr.decode().strip()}")
-    try:
+    with small_disk(tmp_path_factory.mktemp("disk") / "small", "1m") as folder:
         yield folder
-    finally:
-        subprocess.run(["umount", str(folder)], check=True)
 
 
 @pytest.mark.parametrize("format_name", [*SOME, *OTHERS])
