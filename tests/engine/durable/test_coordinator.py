@@ -166,7 +166,7 @@ def test_a_cancelled_job_stays_cancelled(tmp_path: Path) -> None:
     assert setup.run().state is JobEnd.CANCELLED
 
 
-def test_cancel_then_crash(tmp_path: Path) -> None:
+def test_a_cancelled_job_stays_cancelled_under_a_successor(tmp_path: Path) -> None:
     """The request is durable, and its coordinator has done nothing about it yet."""
     setup = Setup(tmp_path, lambda task: None)
     with owned(setup.store), setup.coordinator() as coordinator:

@@ -5,7 +5,8 @@
 Steps: ``sync N`` (before the N-th fsync since the statement began), ``synced N`` (after it), ``put`` and
 ``written`` (before and after the rows are put into the target), ``commit`` (after the target's parts are
 written, before they appear), ``committed`` (after the record that says that the target has the rows),
-``stage N`` (when the stage N is complete, and tasks of later stages have not begun).
+``stage N`` (when the stage N is complete, and tasks of later stages have not begun), ``cancelled`` (after the
+record of a request to cancel, which the program makes).
 """
 
 import os
@@ -21,7 +22,7 @@ import sqlfront
 from sqlfront.commands.jobs import StatementTarget
 from sqlfront_connectors.files.file_write import FileWrite
 from sqlfront_engine.durable.event_store.event_log import EventLog
-from sqlfront_engine.durable.event_store.events import Event, SinkCommitted
+from sqlfront_engine.durable.event_store.events import CancelRequested, Event, SinkCommitted
 from sqlfront_engine.durable.job_state import JobState
 from sqlfront_engine.durable.runner import TaskEnd
 from sqlfront_engine.durable.tasks import TaskRun
@@ -30,6 +31,10 @@ from sqlfront_engine.system_calls import SystemCalls
 
 #: The name of the job.
 NAME: Final = "daily"
+#: A query that runs far longer than a test.
+LONG: Final = (
+    "SELECT sum(a.id * b.id % 7) AS s FROM range(300000) a JOIN range(300000) b ON a.id % 1000 <> b.id % 999"
+)
 
 
 def open_session(folder: Path) -> sqlfront.Connection:
@@ -93,6 +98,18 @@ def _die_after(stage: int) -> None:
     JobState.apply = and_die  # type: ignore[method-assign]
 
 
+def _die_after_record(kind: type[Event]) -> None:
+    append = EventLog.append_durably
+
+    def append_and_die(self: EventLog, event: Event) -> int:
+        sequence = append(self, event)
+        if isinstance(event, kind):
+            _die()
+        return sequence
+
+    EventLog.append_durably = append_and_die  # type: ignore[method-assign]
+
+
 def _arm(step: str, number: int) -> None:
     match step:
         case "sync" | "synced":
@@ -110,15 +127,9 @@ def _arm(step: str, number: int) -> None:
 
             StatementTarget.put = and_die  # type: ignore[method-assign,assignment]
         case "committed":
-            append = EventLog.append_durably
-
-            def append_and_die(self: EventLog, event: Event) -> int:
-                sequence = append(self, event)
-                if isinstance(event, SinkCommitted):
-                    _die()
-                return sequence
-
-            EventLog.append_durably = append_and_die  # type: ignore[method-assign]
+            _die_after_record(SinkCommitted)
+        case "cancelled":
+            _die_after_record(CancelRequested)
         case "commit":
             FileWrite.commit = lambda self: _die()  # type: ignore[method-assign,assignment,return-value]
         case _:
@@ -131,6 +142,8 @@ def main() -> None:
     with open_session(Path(folder)) as connection:
         _arm(step, int(number))
         connection.execute(f"CREATE JOB {NAME} OPTIONS (parallelism 3) AS {statement}")
+        if step == "cancelled":
+            connection.execute(f"CANCEL JOB {NAME}")
         job = connection.session.context.jobs
         assert job is not None
         found = job.find(NAME)

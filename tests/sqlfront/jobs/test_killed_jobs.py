@@ -9,7 +9,8 @@ import pytest
 
 import sqlfront
 from sqlfront.jobs.job_status import DurableJobStatus, JobPhase
-from tests.sqlfront.jobs.killed import NAME, open_session, run_killed
+from tests.sqlfront.jobs.killed import LONG, NAME, open_session, run_killed
+from tests.small_disks import small_disk
 
 QUERY = "SELECT k, count(*) AS n FROM src GROUP BY k ORDER BY k"
 RIGHT = [(k, 1429 if k < 4 else 1428) for k in range(7)]
@@ -80,7 +81,7 @@ def test_kill_at_every_fsync(folder: Path, number: int, step: str) -> None:
     go_on(folder, "directory")
 
 
-STEPS = ["put", "commit", "written"]
+STEPS = ["put", "commit", "written", "committed"]
 FEW = {("insert", "written"), ("directory", "commit"), ("table", "written")}
 
 
@@ -92,7 +93,7 @@ FEW = {("insert", "written"), ("directory", "commit"), ("table", "written")}
         for step in STEPS
     ],
 )
-def test_kill_at_each_step_of_the_target(folder: Path, kind: str, step: str) -> None:
+def test_sink_crash_points(folder: Path, kind: str, step: str) -> None:
     assert run_killed(folder, TARGETS[kind][0].format(folder), step) == -signal.SIGKILL
 
     status = go_on(folder, kind)
@@ -108,3 +109,50 @@ def test_kill_of_a_query_whose_rows_stay_with_the_job(folder: Path) -> None:
 
     assert status.epoch == 2
     assert 0 < status.restored < status.tasks
+
+
+def test_cancel_then_crash(folder: Path) -> None:
+    """The process dies when the request to cancel is durable, and nothing was done about it."""
+    assert run_killed(folder, LONG, "cancelled") == -signal.SIGKILL
+
+    with open_session(folder) as connection:
+        connection.execute(f"RESUME JOB {NAME}")
+        service = connection.session.context.jobs
+        assert service is not None
+        job = service.find(NAME)
+        assert job is not None
+        assert job.wait(60).phase is JobPhase.CANCELLED
+        connection.execute(f"DROP JOB {NAME}")
+    assert os.listdir(folder / "store" / "spool") == []
+
+
+#: Room for the job's log and for few of its rows.
+DISK = "300k"
+
+
+def test_disk_full_of_the_store(tmp_path: Path) -> None:
+    """The job fails and says why; after it the store takes other jobs."""
+    with small_disk(tmp_path / "disk", DISK) as disk:
+        with sqlfront.connect(job_store=str(disk / "store"), workers=2, collect_rows=100) as connection:
+            job = connection.session.submit_job("SELECT id, uuid() AS u FROM range(50000)")
+            with pytest.raises(sqlfront.OperationalError, match="No space left on device"):
+                job.result()
+            assert job.status().phase is JobPhase.FAILED
+            assert not [path for path in (disk / "store" / "spool").rglob("*") if path.is_file()]
+            assert connection.session.submit_job("SELECT 1 AS a").result().collect() == [(1,)]
+
+
+def test_disk_full_of_the_target(folder: Path) -> None:
+    """The target keeps its former rows, and no other file."""
+    with small_disk(folder / "disk", DISK) as disk, open_session(folder) as connection:
+        target = f"INSERT OVERWRITE DIRECTORY '{disk}/out' USING parquet "
+        connection.execute(target + "SELECT 1 AS a")
+        before = sorted(path.name for path in disk.rglob("*"))
+        job = connection.session.submit_job(f"{target} SELECT id, uuid() AS u FROM range(50000)")
+
+        with pytest.raises(sqlfront.OperationalError, match="No space left on device"):
+            job.result()
+
+        assert job.status().phase is JobPhase.FAILED
+        assert connection.execute(f"SELECT * FROM parquet.`{disk}/out`").fetchall() == [(1,)]
+        assert sorted(path.name for path in disk.rglob("*")) == before

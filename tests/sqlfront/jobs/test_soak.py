@@ -1,4 +1,4 @@
-"""A sample of the long run; `python -m tests.sqlfront.jobs.soak` has a thousand jobs."""
+"""Jobs in processes that are killed at random: a sample of `python -m tests.sqlfront.jobs.soak`."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from tests.sqlfront.jobs.soak import soak
 
 
 @pytest.mark.parametrize("jobs", [5, pytest.param(1000, marks=pytest.mark.soak)])
-def test_jobs_in_processes_that_are_killed_end_right(tmp_path: Path, jobs: int) -> None:
+def test_soak(tmp_path: Path, jobs: int) -> None:
     outcomes = soak(tmp_path, jobs, seed=jobs)
 
     assert outcomes["jobs"] == jobs

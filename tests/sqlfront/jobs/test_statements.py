@@ -17,13 +17,9 @@ from sqlfront.jobs.durable_job import DurableJob
 from sqlfront.jobs.job_status import DurableJobStatus, JobPhase
 from sqlfront.jobs.service import JobService
 from sqlfront_values.errors import Error
-from tests.sqlfront.jobs.killed import NAME, open_session, run_killed
+from tests.sqlfront.jobs.killed import LONG, NAME, open_session, run_killed
 from tests.sqlfront.jobs.waiting import wait_until
 
-#: A query that runs far longer than a test.
-LONG = (
-    "SELECT sum(a.id * b.id % 7) AS s FROM range(300000) a JOIN range(300000) b ON a.id % 1000 <> b.id % 999"
-)
 #: A query of several stages over the table ``src``.
 COUNTS = "SELECT k, count(*) AS n FROM src GROUP BY k ORDER BY k"
 
