@@ -9,8 +9,8 @@ import pytest
 
 import sqlfront
 from sqlfront.jobs.job_status import DurableJobStatus, JobPhase
-from tests.sqlfront.jobs.killed import LONG, NAME, open_session, run_killed
 from tests.small_disks import small_disk
+from tests.sqlfront.jobs.killed import LONG, NAME, open_session, run_killed
 
 QUERY = "SELECT k, count(*) AS n FROM src GROUP BY k ORDER BY k"
 RIGHT = [(k, 1429 if k < 4 else 1428) for k in range(7)]

@@ -1,0 +1,125 @@
+"""A durable job's tasks on members that report an end twice, or are restarted."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from sqlfront_cluster import codec
+from sqlfront_cluster.codec.dags import decode_dag, encode_dag
+from sqlfront_cluster.durable_tasks.member_runner import MemberRunner
+from sqlfront_cluster.durable_tasks.task_service import (
+    AskEnds,
+    StartTask,
+    TaskEnds,
+    TaskQuestion,
+    TaskService,
+)
+from sqlfront_cluster.members.member_list import MemberInfo, MemberList, alone
+from sqlfront_engine.dag import DAG, Edge
+from sqlfront_engine.durable.coordinator import Coordinator
+from sqlfront_engine.durable.division import JobOptions
+from sqlfront_engine.durable.event_store.events import JobEnded, TaskFinished
+from sqlfront_engine.durable.event_store.job_store import JobStore
+from sqlfront_engine.durable.event_store.local_folder import LocalFolder
+from sqlfront_engine.durable.event_store.settings import LogSettings
+from sqlfront_engine.durable.stages import cut
+from sqlfront_engine.durable.takeover import submit
+from sqlfront_engine.engine import Engine
+from sqlfront_engine.processors.sink import ResultSink
+from sqlfront_engine.processors.sources.range import Range
+from sqlfront_engine.scheduler import SystemClock
+from sqlfront_values.decoders import make_decoder
+from sqlfront_values.settings import Settings
+from tests.engine.durable.durable_jobs import SUBMITTED, rows_of
+from tests.engine.durable.logs import CLUSTER, JOB, owned
+
+ROWS = 20_000
+_decode = make_decoder(TaskQuestion, codec.decode_hook)
+
+
+class OneMember:
+    """A cluster with one member, whose service is asked directly."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine, self.service = engine, TaskService(engine)
+        self.coordinator = MemberInfo("m")
+        self.member_list: MemberList = alone("m")
+
+    def ask(self, service: str, questions: Mapping[str, bytes]) -> Mapping[str, bytes | memoryview]:
+        return {name: self.answer(question) for name, question in questions.items()}
+
+    def answer(self, question: bytes) -> bytes:
+        return self.service.answer(question)
+
+
+class Repeating(OneMember):
+    """The member reports each end of a task again with every later answer."""
+
+    def __init__(self, engine: Engine) -> None:
+        super().__init__(engine)
+        self._ends = TaskEnds()
+
+    def answer(self, question: bytes) -> bytes:
+        answer = super().answer(question)
+        if not isinstance(_decode(question), AskEnds):
+            return answer
+        self._ends = TaskEnds((*self._ends.ends, *codec.decode(answer, TaskEnds).ends))
+        return codec.encode(self._ends)
+
+
+class Restarted(OneMember):
+    """The member's process is another one, of the same name, after the first task has begun."""
+
+    is_restarted = False
+
+    def answer(self, question: bytes) -> bytes:
+        answer = super().answer(question)
+        if isinstance(_decode(question), StartTask) and not self.is_restarted:
+            self.is_restarted = True
+            self.service = TaskService(self.engine)
+        return answer
+
+
+@pytest.fixture
+def engine() -> Iterator[Engine]:
+    with Engine(workers=1) as engine:
+        yield engine
+
+
+def run(folder: Path, members: OneMember) -> tuple[JobEnded, Counter[object]]:
+    """Run a job of four tasks and one that collects the rows; return the end, and the number of records of
+    each task."""
+    dag = DAG()
+    scan = dag.vertex("scan", Range(0, 1, ROWS), 1)
+    dag.edge(Edge.between(scan, dag.vertex("result", ResultSink(), 1)).to_one().distribute_to())
+    encoded = encode_dag(dag)
+    plan, store = cut(decode_dag(encoded)), JobStore(LocalFolder(str(folder / "store")), SystemClock())
+    runner = MemberRunner(members, encoded, Settings(), threads=2, member="m", incarnation="i")
+    with owned(store), runner:
+        claim = store.take_epoch(JOB, cluster=CLUSTER, member="m")
+        log, state = submit(claim, SUBMITTED, incarnation="i", settings=LogSettings())
+        with log:
+            options = JobOptions(parallelism=4)
+            ended = Coordinator(plan, state, log, runner, str(folder / "spool"), options).run()
+    events = [record.event() for record in store.read(JOB).records]
+    return ended, Counter(event.task for event in events if isinstance(event, TaskFinished))
+
+
+def test_duplicate_finish(tmp_path: Path, engine: Engine) -> None:
+    ended, records = run(tmp_path, Repeating(engine))
+
+    assert sorted(rows_of(ended.result)) == [(number,) for number in range(ROWS)]
+    assert list(records.values()) == [1] * 5
+
+
+def test_restarted_member(tmp_path: Path, engine: Engine) -> None:
+    """The new process knows nothing of the task, which runs again; what the former one made doesn't count."""
+    members = Restarted(engine)
+
+    ended, records = run(tmp_path, members)
+
+    assert members.is_restarted
+    assert sorted(rows_of(ended.result)) == [(number,) for number in range(ROWS)]
+    assert list(records.values()) == [1] * 5
