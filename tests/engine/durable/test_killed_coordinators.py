@@ -3,7 +3,9 @@ right, and exactly the tasks without a record run again, as the ledger has it th
 
 import os
 import random
+import shutil
 import signal
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
@@ -22,6 +24,7 @@ from tests.engine.durable.durable_jobs import (
     run_job,
     state_in,
 )
+from tests.engine.durable.logs import JOB
 
 PLAN = cut(join_dag("unused"))
 #: The fsyncs of an undisturbed run: one per record, and some of folders and claims.
@@ -213,6 +216,43 @@ def test_nondeterministic_producer(tmp_path: Path) -> None:
     _file(state, TaskId(1, 2)).unlink()
 
     assert _run_again(tmp_path, random=True) == {TaskId(1, 2), TaskId(2, 0), *LATER}
+
+
+# ---- damaged logs
+
+
+def check_damaged(folder: Path, change: Callable[[bytes, int], bytes], places: Iterable[int]) -> None:
+    """For each place of the log that the killed coordinator left, change the log there, run the job to its
+    end, and check the answer and the tasks that ran again."""
+    store, spool, log = folder / "store", folder / "spool", folder / "store" / "jobs" / JOB
+    for each in (store, spool):
+        shutil.copytree(each, folder / "kept" / each.name)
+    data = (log / "events.000001.000000").read_bytes()
+    for place in places:
+        for each in (store, spool):
+            shutil.rmtree(each)
+            shutil.copytree(folder / "kept" / each.name, each)
+        (log / "events.000001.000000").write_bytes(change(data, place % len(data)))
+
+        check_end(folder, folder / "ledger", state_in(folder))
+
+
+FEW, MANY = [1, 3001], pytest.param(range(0, 6000, 41), marks=pytest.mark.soak)
+
+
+@pytest.mark.usefixtures("killed")
+@pytest.mark.parametrize("places", [FEW, MANY])
+def test_torn_log_of_a_job(tmp_path: Path, places: Iterable[int]) -> None:
+    check_damaged(tmp_path, lambda data, place: data[:place], places)
+
+
+@pytest.mark.usefixtures("killed")
+@pytest.mark.parametrize("places", [FEW, MANY])
+def test_bit_flip_log_of_a_job(tmp_path: Path, places: Iterable[int]) -> None:
+    def flipped(data: bytes, place: int) -> bytes:
+        return data[:place] + bytes([data[place] ^ 1 << place % 8]) + data[place + 1 :]
+
+    check_damaged(tmp_path, flipped, places)
 
 
 # ---- decisions
