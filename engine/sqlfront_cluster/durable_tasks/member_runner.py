@@ -39,7 +39,9 @@ PATIENCE: Final = 60.0
 class Named(Protocol):
     """An object with a name, such as a member."""
 
-    name: str
+    @property
+    def name(self) -> str:
+        """The name, unique in the cluster."""
 
 
 class TaskMembers(Protocol):
