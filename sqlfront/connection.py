@@ -104,7 +104,7 @@ class Connection:
         self.session.register(name, frame)
 
     def unregister(self, name: str) -> None:
-        """Drop the temporary view ``name``."""
+        """Drop the temporary view ``name``; no error if no temporary view has the name."""
         self.session.unregister(name)
 
     def commit(self) -> None:

@@ -312,7 +312,8 @@ class Session(ClosingContext):
         return observer.observe(pipelines.NAME, self.begin(pipelines.NAME), run)
 
     def register(self, name: str, frame: "arrow.ArrowSource") -> None:
-        """Make Arrow data a temporary view; replaces a view with the same name."""
+        """Make Arrow data (``frame``, as of :meth:`sqlfront.connection.Connection.register`) a temporary view
+        ``name``, which replaces a temporary view with the same name."""
         context, table = self.context, arrow.ArrowTable(name, frame)
         replaces = context.catalog.own((name,)) is not None
         context.catalog.add(TableEntry(name, table, temporary=True), replace=True)
@@ -385,8 +386,8 @@ class Session(ClosingContext):
             raise
 
     def close(self) -> None:
-        """Cancel running queries, leave durable jobs to a successor, stop the threads, remove temporary
-        files; closing twice is no error."""
+        """Cancel running queries, stop the threads, and remove temporary files; closing twice is no error.
+        Durable jobs that haven't ended stay in the job store, where another session can take them over."""
         self._closed = self._closed or "the session is closed"
         self._finalizer()
 

@@ -80,7 +80,9 @@ class ScanRequest(msgspec.Struct, frozen=True):
 
 
 class Location(Enum):
-    """The members of a cluster that can read the rows of a scan."""
+    """The members of a cluster on which the source of a scan can run: only the coordinator (HERE), every
+    member, each reading any part of the rows (ANYWHERE), or all members together, each with the rows that it
+    holds (SPREAD)."""
 
     HERE = "here"
     """The member that coordinates the job, where the job's resources are."""
@@ -92,12 +94,13 @@ class Location(Enum):
 
 class ScanPlan(msgspec.Struct, frozen=True):
     """The result of :meth:`Snapshot.scan`. ``source``: the processor of a vertex of the DAG. ``resources``:
-    the objects to hand to the job as ``ProcessorContext.resources`` on the member that coordinates the job.
+    the objects that the source finds in ``ProcessorContext.resources``; only the coordinator of the job has
+    them.
 
-    ``location``: the members on which the source can run; a source that is not HERE needs the resources on no
-    other member. ``placed``: the partitioning by which the rows are divided between the source's instances:
-    each instance reads only the rows of its own partitions. None = an instance may read rows of any
-    partition.
+    ``location``: the members on which the source can run; unless this is HERE, the source must also work on
+    members without ``resources``. ``placed``: the partitioning by which the rows are divided between the
+    source's instances: each instance reads only the rows of its own partitions. None = an instance may read
+    rows of any partition.
     """
 
     source: Processor
@@ -108,7 +111,8 @@ class ScanPlan(msgspec.Struct, frozen=True):
 
 @runtime_checkable
 class Snapshot(Protocol):
-    """An immutable version of a table; writers never disturb its readers."""
+    """An immutable version of a table, from which queries read the rows; later writes to the table make new
+    versions and leave this one readable as it is."""
 
     @property
     def version(self) -> int:
@@ -138,8 +142,8 @@ RowValues = tuple[object, ...]
 
 @runtime_checkable
 class KeyAccess(Protocol):
-    """An optional part of a snapshot: scans that read only the rows of given keys, see
-    :class:`ScanRequest`."""
+    """An optional extension of :class:`Snapshot`: a snapshot that also has :attr:`keys` can read only the
+    rows of given keys, as :class:`ScanRequest` asks with ``by``, ``keys`` and ``keys_from``."""
 
     @property
     def keys(self) -> tuple[tuple[int, ...], ...]:
@@ -169,7 +173,8 @@ class ScanPieces(msgspec.Struct, frozen=True):
 
 @runtime_checkable
 class PieceWise(Protocol):
-    """An optional part of a snapshot: the count of pieces of data that a scan skips."""
+    """An optional extension of :class:`Snapshot`: a snapshot that also has :meth:`pieces` tells how many
+    pieces of its data (files, row groups, ...) a scan reads and how many it skips."""
 
     def pieces(self, request: ScanRequest) -> tuple[ScanPieces, ...]:
         """Return for each kind of piece the number of pieces that a scan for ``request`` would read, and the
@@ -187,7 +192,8 @@ class RowPath(Protocol):
 
 
 class RowAccess(KeyAccess, Protocol):
-    """An optional part of a snapshot: rows as Python values, for queries that read only a few rows."""
+    """An optional extension of :class:`Snapshot`: a snapshot that also has these methods gives rows as
+    Python values, for queries that read only a few rows and then need no job."""
 
     def row_path(
         self, by: tuple[int, ...], columns: tuple[int, ...], query: QueryRun | None = None
@@ -239,8 +245,9 @@ class Table(Protocol):
         """Return the current version, readable for as long as the caller holds the snapshot."""
 
     def drop(self) -> None:
-        """Free the table's own resources (memory; managed files). Snapshots taken before stay readable. A
-        reader that has looked up the table's name before finds the rows or an error, not an empty table."""
+        """Free what the table owns: its rows in memory, or its files in a directory that was made for it.
+        Snapshots taken before stay readable. A reader that has looked up the table's name before, and takes
+        a snapshot only now, finds the rows or gets an error, never an empty table."""
 
 
 class TableWrite(Protocol):

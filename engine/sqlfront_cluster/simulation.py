@@ -202,7 +202,8 @@ class SimulatedWorkers:
         self._soon(function)
 
     def assign(self) -> Callable[[Tasklet], None]:
-        """Return a function that schedules the next step of a tasklet."""
+        """Return a function that makes a given tasklet run as events of the simulation, soon in simulated
+        time, each call of the tasklet as one event."""
         return self._schedule
 
     def close(self) -> None:

@@ -39,7 +39,9 @@ T = TypeVar("T")
 
 
 class Routing(Enum):
-    """The rule by which an edge chooses the consumer's instances for a batch or a row."""
+    """The rule by which an edge chooses the consumer's instances: each batch goes to one instance in turn
+    (UNICAST), to instances fixed for its producer's instance (ISOLATED), to all instances (BROADCAST), or to
+    one instance on each member (FANOUT); or each row goes to the instance of its key's hash (PARTITIONED)."""
 
     UNICAST = "unicast"
     """Each batch goes to one instance, round robin; instances with full queues are skipped."""
@@ -56,7 +58,8 @@ class Routing(Enum):
 
 
 class Distribution(Enum):
-    """The members that an edge's batches may reach."""
+    """The members that an edge's batches may reach: only the member that makes the batch (LOCAL), all
+    participants of the job (TO_ALL), or one target member (TO_ONE)."""
 
     LOCAL = "local"
     """Batches stay on their member."""

@@ -71,9 +71,10 @@ Steps = Generator[Take | pa.RecordBatch, pa.RecordBatch | None, None]
 
 
 def last_round(pieces: int, instance: int, instances: int) -> Iterator[pa.RecordBatch]:
-    """Yield the marks that an instance of a source emits after its last piece: one :data:`END_OF_PIECE` if,
-    in the last round, only instances with lower numbers had a piece. So all instances emit the same number of
-    marks. ``pieces``: the number of pieces of all ``instances``."""
+    """Yield the marks that an instance of a source emits after its last piece. Of n instances, instance i
+    emits the pieces i, i + n, and so on, each followed by an :data:`END_OF_PIECE`. If in the last round only
+    instances with lower numbers had a piece, this function yields one more mark, else none, so that all
+    instances emit the same number of marks. ``pieces``: the number of pieces of all ``instances``."""
     begun = pieces % instances
     if begun and instance >= begun:
         yield END_OF_PIECE
@@ -95,7 +96,10 @@ class ProcessorContext(msgspec.Struct, frozen=True):
     """The environment of one processor instance: its number, its memory account, the session's settings, the
     job's objects.
 
-    ``partitions`` are the sorted ids of the partitions handled by this instance. ``resources`` are the job's
+    The instance is number ``local_index`` of the vertex's ``local_parallelism`` instances on this member, and
+    number ``global_index`` of its ``total_parallelism`` instances on all members; the member is number
+    ``member_index`` of the ``member_count`` members that run the vertex. ``partitions`` are the sorted ids of
+    the partitions handled by this instance, of ``partition_count`` in all. ``resources`` are the job's
     objects by key, such as pinned table snapshots. ``share`` is the object shared by the vertex's instances
     on this member, for processors with ``shared``. ``files`` are the files that this process may open for a
     plan, whoever made the plan.
@@ -122,7 +126,15 @@ class ProcessorContext(msgspec.Struct, frozen=True):
 
 class Processor(msgspec.Struct, frozen=True, array_like=True, tag_field="processor", tag=True):
     """The base of all operators, sources and sinks: frozen data with a generator method, :meth:`run`, which
-    runs one instance of the operator.
+    runs one instance of the operator. A subclass provides :meth:`run`, and may provide :meth:`rows` and
+    :meth:`describe`.
+
+    Class variables: ``cooperative`` False = the code between two yields may block or take long, so each
+    instance gets a thread of its own. ``preferred_parallelism``: the number of instances per member if the
+    vertex sets none; None = one per worker. ``reads_table``: the rows come from a table, a file or another
+    source outside of the query. ``shared``: the instances on a member share an object,
+    ``ProcessorContext.share``. ``repeatable`` False = the operator calls a user's code, which may do other
+    things at a second run.
 
     A processor that other members run needs an entry in :mod:`sqlfront_engine.processors.registry`, and
     fields supported by :mod:`sqlfront_cluster.codec`.
@@ -140,8 +152,9 @@ class Processor(msgspec.Struct, frozen=True, array_like=True, tag_field="process
     repeatable: ClassVar[bool] = True
 
     def run(self, context: ProcessorContext) -> Steps:
-        """Return the generator that runs one instance of the operator; the module's docstring says what it
-        yields."""
+        """Return the generator that runs one instance of the operator. The generator yields :class:`Take` to
+        get an input's next batch (None after the last one), and a record batch to emit it; the module's
+        docstring has the details."""
         raise NotImplementedError
 
     def rows(self, inputs: Sequence[RowStep], compiler: RowCompiler) -> RowStep | None:

@@ -57,7 +57,8 @@ class Runnable(Protocol):
 
 
 class Workers(Protocol):
-    """A runner of cooperative tasklets: a group of threads, or the only thread of a simulation."""
+    """A runner of cooperative tasklets: a group of threads, or the only thread of a simulation. ``schedule``
+    makes a tasklet runnable; the runner then calls its :meth:`Tasklet.run`."""
 
     @property
     def count(self) -> int:
@@ -205,9 +206,9 @@ class CooperativeWorkers:
         self._run_rest()
 
     def _run_rest(self) -> None:
-        """Run the tasklets that are queued behind the mark which ended this worker. A tasklet that was
-        running when the marks were put into the queue may have become runnable again, if only to be closed.
-        The marks of other workers are put back."""
+        """Run the tasklets that are still queued after this worker has taken its mark, an item of the queue
+        that tells one worker to end. A tasklet that was running when the marks were put into the queue may
+        have become runnable again, if only to be closed. The marks of other workers are put back."""
         marks = 0
         while True:
             try:

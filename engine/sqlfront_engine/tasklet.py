@@ -73,8 +73,9 @@ class Listener(Protocol):
 
 
 class Tasklet:
-    """One instance of a processor at work: drives the processor's generator, as the module's docstring says.
-    ``schedule``, set by :meth:`start`, puts the tasklet into its runner's queue of runnable tasklets."""
+    """One instance of a processor at work. It drives the processor's generator: gives it the batches that it
+    asks for, from the input queues, and puts the batches that it yields into the output queues. ``schedule``,
+    set by :meth:`start`, puts the tasklet into its runner's queue of runnable tasklets."""
 
     __slots__ = (
         "_any_input",

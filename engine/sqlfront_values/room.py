@@ -54,7 +54,8 @@ class Account(Protocol):
 
 
 class TooLargeError(OperationalError):
-    """An error for a value, or for the values of a batch, that do not fit into memory; ``size`` in bytes."""
+    """An error for a value, or for the values of a batch, that do not fit into memory. ``size`` is the number
+    of bytes that they would take (0 if evaluation took too long instead)."""
 
     def __init__(self, message: str, size: int) -> None:
         super().__init__(message, condition="UNABLE_TO_ACQUIRE_MEMORY")
@@ -67,8 +68,8 @@ class BatchTooLargeError(TooLargeError):
 
 
 class StoppedError(OperationalError):
-    """An error that ends the work of this thread because the query was stopped; the caller that runs the work
-    knows the reason."""
+    """An error that ends the work of this thread because the query was stopped (cancelled, failed elsewhere,
+    or out of time). It doesn't tell the reason: the code that runs the query reports that."""
 
 
 class _Room(threading.local):
@@ -158,7 +159,7 @@ def set_meanwhile(function: Callable[[], None] | None) -> None:
 
 class watched:  # noqa: N801 - a context manager that is entered for each new query
     """A context manager: within it, :func:`check` on this thread raises :class:`StoppedError` when
-    ``is_stopped`` returns True. Its end restores the previous function."""
+    ``is_stopped`` returns True. At its end :func:`check` asks the function that it asked before (or none)."""
 
     __slots__ = ("_before", "_is_stopped")
 

@@ -12,9 +12,9 @@ EMBEDDED: Final = "embedded"
 
 
 class Settings(msgspec.Struct, frozen=True):
-    """The session's settings that expressions depend on; part of a plan's key. ``time_zone`` is a name that
-    :func:`~sqlfront_values.zones.names.zone_of` knows; ``catalog`` and ``database`` are the current catalog
-    and database."""
+    """The session's settings that expressions depend on; they are part of the key under which the plan cache
+    finds a plan. ``time_zone`` is a name that :func:`~sqlfront_values.zones.names.zone_of` knows; ``catalog``
+    and ``database`` are the current catalog and database."""
 
     time_zone: str = "UTC"
     catalog: str = "spark_catalog"

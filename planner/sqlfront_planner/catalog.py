@@ -4,7 +4,8 @@ The only database is ``default``; a temporary view hides a table or view of the 
 methods may be called from several threads: a change makes a new version, and a reader sees one complete
 version.
 
-Beside Spark, the names of the Spark session's relations are visible, too (:class:`Elsewhere`).
+If a Spark session is attached (``sqlfront.attach``), the names of its relations are visible, too
+(:class:`Elsewhere`).
 """
 
 import threading
@@ -31,7 +32,9 @@ SYSTEM_SCHEMAS: Final = frozenset({"information_schema", "sys"})
 
 
 class NamedRelation:
-    """The name of a relation in the catalog, which tables and views have: the base of their entries."""
+    """The base of the entries of the catalog, :class:`TableEntry` and :class:`ViewEntry`, which have these
+    fields: the ``name`` of the relation, whether it is ``temporary``, and the qualifier ``database`` that SQL
+    must write before the name (empty: none)."""
 
     __slots__ = ()
     name: str
@@ -55,9 +58,10 @@ class NamedRelation:
 class TableEntry(NamedRelation, msgspec.Struct, frozen=True, eq=False):
     """A named table. In SQL, a ``temporary`` entry is a temporary view whose rows are those of ``table``.
 
-    A temporary entry has no ``database``, unless it is global (GLOBAL_TEMP) or stands for a relation of
-    another session; then ``database`` is the relation's complete qualifier. ``details`` are comments and
-    properties; the details of a cached table are those of the table that it caches."""
+    A temporary entry has no ``database``, unless it is global (GLOBAL_TEMP) or stands for a relation of the
+    attached Spark session; then ``database`` is the relation's complete qualifier. ``details`` are comments
+    and properties; after CACHE TABLE, when queries read the table's copy in memory, they are still those of
+    the table itself."""
 
     name: str
     table: Table
@@ -103,25 +107,25 @@ NO_LOOKUPS: Final[Lookups] = MappingProxyType({})
 
 
 class Elsewhere(Protocol):
-    """The names of another session, Spark's, that are visible in this session: the other session's temporary
-    views hide relations of this session; its other relations are visible if this session has none of the
-    name."""
+    """The relations of an attached Spark session, whose names are visible in this session: Spark's temporary
+    views hide relations of this session; Spark's other relations are visible if this session has none of the
+    name. An implementation asks Spark for the names."""
 
     def has_view(self, name: str) -> bool:
-        """Return whether the other session has a temporary view of that name."""
+        """Return whether the Spark session has a temporary view of that name."""
 
     def whole_name(self, parts: tuple[str, ...]) -> tuple[str, ...] | None:
-        """Return the fully qualified name, in parts, of the other session's relation that a dotted name
-        means; None if the other session has no such relation."""
+        """Return the fully qualified name, in parts, of the Spark session's relation that a dotted name
+        means; None if the Spark session has no such relation."""
 
     def entry(self, parts: tuple[str, ...]) -> Entry:
-        """Return an entry for the other session's relation of a dotted name, by which this session can read
+        """Return an entry for the Spark session's relation of a dotted name, by which this session can read
         the relation's rows."""
 
 
 class FoundElsewhere(NotSupportedError):
-    """An error for a statement that the other session has to run, such as a query of a relation that only the
-    other session can read."""
+    """An error for a statement that the attached Spark session has to run, such as a query of a relation that
+    only Spark can read."""
 
 
 class _State(msgspec.Struct, frozen=True):
@@ -165,8 +169,8 @@ class Catalog:
         return self.pinned().seen_by(view)
 
     def with_elsewhere(self) -> "PinnedCatalog":
-        """Return the current version of the catalog, in which a lookup of another session's relation returns
-        an entry instead of raising FoundElsewhere."""
+        """Return the current version of the catalog, in which a lookup of a relation of the attached Spark
+        session returns an entry instead of raising FoundElsewhere."""
         return _WideCatalog(self._path_tables, self._state, elsewhere=self.elsewhere)
 
     def mapped(self, change: Callable[[Entry], Entry]) -> "PinnedCatalog":
@@ -185,8 +189,8 @@ class Catalog:
         return self._state.version
 
     def touch(self) -> None:
-        """Make a new version with the same content, so that ``version`` grows; called when the other
-        session's names may have changed."""
+        """Make a new version with the same content, so that ``version`` grows; called when the names of the
+        attached Spark session's relations may have changed."""
         with self._lock:
             state = self._state
             self._state = structs.replace(state, version=state.version + 1)
@@ -204,8 +208,10 @@ class Catalog:
 
     def lookup(self, parts: tuple[str, ...], *, temporary: bool = True) -> Entry | None:
         """Return the relation of a dotted name, case-insensitively; None if no relation has the name. Without
-        ``temporary`` only permanent relations are found. Raises FoundElsewhere if the name means a relation
-        of the other session."""
+        ``temporary`` only permanent relations are found.
+
+        Raises FoundElsewhere if the name means a relation of an attached Spark session (:class:`Elsewhere`),
+        unless this session holds a copy of that table in memory, which is then returned."""
         elsewhere = self.elsewhere
         if elsewhere is not None and temporary and len(parts) == 1 and elsewhere.has_view(parts[0]):
             return self._found_elsewhere(parts, "temporary view")
@@ -216,13 +222,13 @@ class Catalog:
         return found
 
     def _found_elsewhere(self, parts: tuple[str, ...], kind: str) -> Entry:
-        """Raise FoundElsewhere for a relation of the other session; ``kind`` ("table" or "temporary view") is
-        for the message. A subclass returns an entry for the relation instead."""
+        """Raise FoundElsewhere for a relation of the attached Spark session; ``kind`` ("table" or "temporary
+        view") is for the message. A subclass returns an entry for the relation instead."""
         raise FoundElsewhere(f"`{'.'.join(parts)}` is a {kind} of Spark's")
 
     def own(self, parts: tuple[str, ...], *, temporary: bool = True) -> Entry | None:
-        """Return the relation of a dotted name in this session, whatever names the other session has; None if
-        no relation has the name. ``temporary`` as for :meth:`lookup`."""
+        """Return the relation of a dotted name in this session, ignoring an attached Spark session; None if
+        no relation has the name. Without ``temporary`` only permanent relations are found."""
         state = self._state
         found = state.temporary.get(_key(parts)) if temporary else None
         if found is None and (len(parts) == 1 or is_default(parts[:-1])):
@@ -396,8 +402,8 @@ class PinnedCatalog(Catalog):
 
 
 class _WideCatalog(PinnedCatalog):
-    """A pinned catalog in which a name of another session's relation means an entry by which this session
-    reads the relation."""
+    """A pinned catalog in which a name of a relation of the attached Spark session means an entry by which
+    this session reads the relation."""
 
     def _found_elsewhere(self, parts: tuple[str, ...], kind: str) -> Entry:
         assert self.elsewhere is not None
@@ -436,7 +442,8 @@ def is_session_schema(qualifier: tuple[str, ...]) -> bool:
 
 
 def already_exists(entry: Entry) -> Exception:
-    """Make the error for an entry that can't be added because its name is taken."""
+    """Make the error for an entry that can't be added because its name is taken:
+    TABLE_OR_VIEW_ALREADY_EXISTS, or TEMP_TABLE_OR_VIEW_ALREADY_EXISTS for a temporary entry."""
     if entry.temporary:
         return spark_error(
             "TEMP_TABLE_OR_VIEW_ALREADY_EXISTS",

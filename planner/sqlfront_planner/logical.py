@@ -44,7 +44,10 @@ _TABLE_PARTS: Final = Memo[
 
 
 class LogicalPlan(msgspec.Struct, frozen=True):
-    """The base class of the nodes of a logical plan; a node with its inputs is a plan."""
+    """The base class of the nodes of a logical plan; a node with its inputs is a plan.
+
+    A subclass implements :attr:`schema`, :meth:`row` and :attr:`width`; if it has inputs, :meth:`inputs` and
+    :meth:`with_inputs`; if it evaluates expressions, :meth:`operands` and :meth:`with_operands`."""
 
     @property
     def label(self) -> str:
@@ -87,7 +90,8 @@ class LogicalPlan(msgspec.Struct, frozen=True):
 
 
 class UnaryPlan(LogicalPlan, frozen=True):
-    """The base class of nodes with one input."""
+    """The base class of nodes with one input. A subclass still implements the output: :attr:`schema`,
+    :meth:`row` and :attr:`width`."""
 
     input: LogicalPlan
 
@@ -99,7 +103,8 @@ class UnaryPlan(LogicalPlan, frozen=True):
 
 
 class PassingPlan(UnaryPlan, frozen=True):
-    """The base class of nodes whose output rows are rows of the input, with all its columns."""
+    """The base class of nodes with one input whose output rows are rows of the input, with all its columns.
+    It implements the output; a subclass says which of the rows, in which order."""
 
     @property
     def schema(self) -> pa.Schema:

@@ -190,8 +190,9 @@ def inline_single_uses(plan: LogicalPlan) -> LogicalPlan:
 
 def rewrite_shared(plan: LogicalPlan, place: Callable[[SharedRows, LogicalPlan], LogicalPlan]) -> LogicalPlan:
     """Rewrite the plan of each table of shared rows, and replace the table's scans by the plan ``place(table,
-    rewritten plan)``. ``place`` is called once per table, after the tables that the table reads. If the
-    replacement scans shared rows, a scan of some columns reads the same columns as before."""
+    rewritten plan)``. ``place`` is called once per table, after the tables that the table reads. If it
+    returns a scan of shared rows, each replaced scan keeps its own columns, and only reads them from that
+    scan's table."""
     if not shared_rows(plan):
         return plan
     known: dict[str, LogicalPlan] = {}

@@ -90,7 +90,7 @@ class AsyncConnection:
         await self._threads.run(partial(self._blocking.register, name, frame), _run_to_its_end, _keep)
 
     async def unregister(self, name: str) -> None:
-        """Drop the temporary view ``name``."""
+        """Drop the temporary view ``name``; no error if there is none."""
         await self._threads.run(partial(self._blocking.unregister, name), _run_to_its_end, _keep)
 
     async def commit(self) -> None:

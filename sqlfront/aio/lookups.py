@@ -47,8 +47,8 @@ _Found: TypeAlias = tuple[_Cached, Sequence[object]]
 
 
 class Declined(Exception):
-    """The signal that a lookup on the event loop has failed without a trace, so that a thread has to run the
-    statement."""
+    """The signal that a lookup on the event loop has failed, without any effect, so that a thread has to run
+    the statement."""
 
 
 class _Record(msgspec.Struct):

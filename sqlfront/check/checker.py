@@ -107,7 +107,8 @@ class Verdict(msgspec.Struct, frozen=True):
 
 
 class NotKnownYet(Error):
-    """The error for a statement whose lane depends on something that is known only when the program runs."""
+    """The error for a statement whose lane depends on something that is known only when the checked program
+    runs, such as a parameter's type."""
 
 
 class Checker(ClosingContext):
@@ -162,9 +163,9 @@ class Checker(ClosingContext):
         return Verdict(CheckedLane.SPARK, reason)
 
     def _planned(self, statement: Statement, known: Mapping[int | str, object]) -> Verdict:
-        """Return the verdict on a parsed statement, planned with guesses for unknown arguments, one after
-        another until planning succeeds. If it fails for all guesses, raises the error, or NotKnownYet if the
-        guesses give different errors."""
+        """Return the verdict on a parsed statement. An unknown argument is replaced by guesses of different
+        types, one after another until planning succeeds. If it fails for all guesses, raises the error, or
+        NotKnownYet if the guesses give different errors."""
         inner = _inner(statement)
         keys = {_key(node.this) for query in _queries(inner) for node in query.tree.find_all(exp.Placeholder)}
         if isinstance(inner, InsertDirectory):
@@ -249,7 +250,7 @@ class Checker(ClosingContext):
 
 class _Elsewhere:
     """The relations that the checked program makes by Python code, known by name only, and the relations of
-    ``spark``, the other session (None: unknown)."""
+    ``spark``, the Spark session beside which the program runs (None: unknown)."""
 
     def __init__(self, registered: Iterable[str], views: Iterable[str], spark: "Elsewhere | None") -> None:
         self._spark = spark

@@ -59,7 +59,9 @@ class MakeTableCaretaker(Protocol):
 
 
 class Cluster:
-    """The members of a session, and the member in this process that coordinates the session's jobs.
+    """The members of a session, and the member in this process that coordinates the session's jobs. ``door``:
+    the access by which processes that are not members, such as Spark's, exchange rows with the members; None
+    if the members are in this process.
 
     This class implements a part of :class:`~sqlfront_connectors.memory.spread.table.ClusterAccess`, by which
     tables use the members; the subclasses implement the rest.
@@ -140,8 +142,9 @@ class Cluster:
 
     def writing(self, table: Table) -> AbstractContextManager[bool]:
         """Return a context for writing to the table's files: in the context no other session writes to them,
-        and at its end all sessions know the new files. The context yields True if an earlier writer has gone
-        before its end, so that a cached copy of the table may lack the rows of that writer; else False."""
+        and at its end all sessions know the new files. The context yields True if an earlier writer was lost
+        before it had finished, so that a cached copy of the table may lack rows which that writer added to
+        the files; else False."""
         return nullcontext(False)
 
     def look_after(self, caretaker: "MakeTableCaretaker") -> None:

@@ -203,8 +203,8 @@ class ClusterCatalog(Catalog):
     @contextmanager
     def writing(self, table: Table, holder: str) -> Iterator[bool]:
         """A context for writing to the table's files, in which no other session adds files to the table.
-        ``holder`` is the name of the writer. Yields True if an earlier writer has gone before its end, so
-        that a cached copy of the table may lack rows; else False.
+        ``holder`` is the name of the writer. Yields True if an earlier writer was lost before it had
+        finished, so that a cached copy of the table may lack rows; else False.
 
         All sessions know the files of an insert as soon as the insert has committed them, before the insert
         adds rows to a cached copy; they know all other changes at the end of the context. Raises
@@ -226,7 +226,8 @@ class ClusterCatalog(Catalog):
             self._republish(files)
 
     def is_abandoned(self, table: Table) -> bool:
-        """Return whether a writer has gone while it was adding files to the table."""
+        """Return whether a writer was lost (it is no longer in the member list) while it was adding files to
+        the table."""
         _, identity = self._file_identity(table)
         return identity is not None and self._documents.is_abandoned(identity)
 

@@ -42,9 +42,10 @@ SERVICE: Final = "sqlfront.cluster.service:service"
 
 
 class ProcessMembers(Cluster):
-    """The members of a cluster, used through ``running``, which has joined the cluster: the lite member of a
-    session, or a member that owns partitions. ``query_memory_limit``: bytes that one query may use, None = no
-    limit."""
+    """The members of a cluster in other processes, used by a process that has joined the cluster: as the lite
+    member of a session, or as a member that owns partitions. ``running``: this process's own member;
+    ``query_memory_limit``: bytes that one query may use, None = no limit. ``door``: what a process outside of
+    the cluster, such as a task of Spark, needs to make requests to the members."""
 
     door: ServiceAccess
 
@@ -98,8 +99,9 @@ class ProcessMembers(Cluster):
     # ---- what spread tables ask
 
     def table(self, name: str, schema: pa.Schema, partitioning: Partitioning | None) -> SpreadTable:
-        """Create an empty memory table, spread over the members, and the table's document; no name in the
-        catalog refers to the table yet."""
+        """Create an empty memory table, whose rows will be spread over the members, and store the table's
+        document. The table is not entered in the catalog: the caller does that once the table has its
+        rows."""
         table = SpreadTable(name, schema, partitioning, self)
         self._tables[table.identity] = table
         content = encode_table(table, table.snapshot().held, self.coordinator.name)
@@ -107,8 +109,8 @@ class ProcessMembers(Cluster):
         return table
 
     def begin_turn(self, table: SpreadTable) -> str:
-        """Take the turn (the right to write) to the table, after waiting until no other session has the turn;
-        return a text that no other turn has."""
+        """Take the turn (the right to write) to the table, after waiting until no other session has the turn.
+        Return the turn's token, a text that no other turn has."""
         token = self._token()
         self.documents.begin_turn(table.identity, f"`{table.name}`", token)
         self._versions[table.identity] = self.documents.version(f"{TABLE}{table.identity}")
@@ -145,14 +147,15 @@ class ProcessMembers(Cluster):
         self.documents.put(f"{TABLE}{table.identity}", None, None)
 
     def release(self, key: str) -> None:
-        """Do nothing: each member itself frees the shares that no document names and nobody reads."""
+        """Do nothing (for members in this process: free the version with this ``key``); each member itself
+        frees its shares of a version that no document names and nobody reads."""
 
     # ---- the rest
 
     def writing(self, table: Table) -> AbstractContextManager[bool]:
         """A context in which no other session writes to the table's files; when the context ends, all
-        sessions have the list of the files. Yields True if an earlier writer has died, so that copies of the
-        table may lack rows; False otherwise."""
+        sessions know the new list of files. Yields True if an earlier writer has died, so that cached copies
+        of the table (CACHE TABLE) may lack rows; False otherwise."""
         assert self._catalog is not None
         return self._catalog.writing(table, self.coordinator.name)
 
@@ -236,9 +239,10 @@ class Client(ProcessMembers):
 
     def look_after(self, caretaker: MakeTableCaretaker) -> None:
         """Begin to repair the session's temporary tables after each change of the cluster: a caretaker, made
-        by ``caretaker``, moves rows to the members that own them now, and loads lost copies again. If the
-        members live on executors, which have neither a parser nor Spark to load a table again, the session
-        also repairs the permanent tables."""
+        by calling ``caretaker``, moves rows to the members that own their partitions now, and refills CACHE
+        TABLE's copies whose rows were lost with a member. If the members live on Spark's executors, which
+        have neither a parser nor Spark to load a table again, the session also repairs the permanent
+        tables."""
         for everybodys in (False, True) if self._on_executors else (False,):
             made = caretaker(self.documents, everybodys=everybodys)
             self._running.membership.list_watchers.append(made.wake)

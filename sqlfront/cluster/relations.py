@@ -26,8 +26,8 @@ SCHEMA: Final = "schema:default"
 
 
 class MemoryRelation(msgspec.Struct, frozen=True, tag=True):
-    """A memory table of the cluster under a ``name``. ``identity``: that of the spread table, unique for all
-    time."""
+    """A memory table of the cluster under a ``name``. ``identity``: the id of the table itself, which is
+    never used again for another table, and which stays when the name changes."""
 
     name: str
     identity: str
@@ -57,8 +57,8 @@ class ViewRelation(msgspec.Struct, frozen=True, tag=True):
 
 
 class CachedRelation(msgspec.Struct, frozen=True, tag=True):
-    """A relation after CACHE TABLE: ``origin`` is the relation itself, and the spread table with the
-    ``identity`` is its copy in memory, which queries read."""
+    """A relation after CACHE TABLE. ``origin`` is the relation itself; ``identity`` is the id of the memory
+    table with its copy, which queries read."""
 
     origin: "MemoryRelation | FileRelation | ViewRelation"
     identity: str
@@ -73,8 +73,9 @@ def relation_key(name: str) -> str:
 
 
 def tables_of(relation: Relation) -> tuple[str, ...]:
-    """Return the identities of the spread tables that the relation refers to: of a memory table, and of the
-    copy of a cached relation, which comes first. Empty for other relations."""
+    """Return the identities (ids) of the memory tables that the relation refers to: of a memory table its
+    own; of a cached relation that of its copy in memory, then that of the cached table if it is a memory
+    table. Empty for other relations."""
     match relation:
         case MemoryRelation():
             return (relation.identity,)
@@ -119,8 +120,9 @@ def _relation(entry: Entry, identity: Callable[[FileTable], str]) -> Relation:
 class Tables:
     """A factory of catalog entries from relations; for one identity every entry has the same table object.
 
-    ``spread(identity)`` gives the spread table with the identity, None while the table's document hasn't
-    arrived; ``files(relation)`` gives the table of a file relation, with the relation's list of files.
+    ``spread(identity)`` gives the memory table with this identity (its rows are spread over the members),
+    None while the table's document hasn't arrived; ``files(relation)`` gives the table of a file relation,
+    with the relation's list of files.
     """
 
     def __init__(

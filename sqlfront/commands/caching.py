@@ -81,9 +81,10 @@ def cache(run: StatementRun, statement: CacheTable) -> CommandOutcome:
 
 
 def _to_copy(run: StatementRun, statement: CacheTable) -> tuple[Entry | None, Entry]:
-    """Return the catalog's entry that the copy replaces (None: there is none to replace), and the entry to
-    copy. The entry to copy is a table or view of this session, without the copy that it may have already, or
-    a relation of the Spark session, or a new view for the statement's query."""
+    """Return two entries of the catalog: the one in whose place the copy is entered (None: the name is free
+    here), and the one to copy. The entry to copy is a table or view of this session (if it is cached already,
+    the table or view itself, not its copy), or a relation of the Spark session, or a new view for the
+    statement's query."""
     if statement.query is not None:
         return None, _of_query(run, statement.name, statement.query)
     try:
@@ -146,8 +147,9 @@ def uncache(run: StatementRun, statement: UncacheTable) -> CommandOutcome:
 
 
 def refresh(run: StatementRun, statement: RefreshTable) -> CommandOutcome:
-    """REFRESH TABLE: list the files of a table over files again, and read Spark's relation behind a copy
-    anew; then refill the relation's own copy, and the copies of views that read the relation."""
+    """REFRESH TABLE: list the files of a table over files again; for CACHE TABLE's copy of a relation of
+    Spark, have Spark read the relation anew. Then refill the copy of the relation, if it is cached, and the
+    copies of views that read the relation. Raises TABLE_OR_VIEW_NOT_FOUND for an unknown name."""
     entry = run.entry(statement.name)
     origin, spark = origin_of(entry), run.context.spark
     theirs = None if spark is None else spark.origin(entry)
@@ -186,8 +188,9 @@ def refresh_path(run: StatementRun, statement: RefreshPath) -> CommandOutcome:
 
 
 def repair(run: StatementRun, statement: RepairTable) -> CommandOutcome:
-    """MSCK REPAIR TABLE: list the partition directories of a table over files again, and refill the copies
-    that read the table. Raises NOT_A_PARTITIONED_TABLE for other relations."""
+    """MSCK REPAIR TABLE: list the partition directories of a table over files again, and refill CACHE TABLE's
+    copies that read the table. Raises TABLE_OR_VIEW_NOT_FOUND for an unknown name, NOT_A_PARTITIONED_TABLE
+    for other relations."""
     entry = run.entry(statement.name)
     origin = origin_of(entry)
     table = origin.table if isinstance(origin, TableEntry) else None

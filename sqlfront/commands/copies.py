@@ -62,11 +62,12 @@ _WITH_TURNS: Final = (KeyedTable, FileTable)
 def fill_and_enter(
     run: StatementRun, present: Entry | None, entry: TableEntry, *, replace: bool
 ) -> tuple[int, CopyBasis] | None:
-    """Fill the copy of the cached ``entry`` while other statements may write to its tables, then enter the
-    entry in the catalog at a moment at which the copy has all rows; ``present`` and ``replace`` as of
-    :func:`enter`. Return the number of rows and the copy's basis (the versions of the tables that were read).
-    Return None if another statement has meanwhile replaced or dropped the relation, or a relation that it
-    reads. Raises OperationalError (40001) if another session has replaced a table over files meanwhile."""
+    """Fill CACHE TABLE's copy, which is the table of ``entry``, while other statements may write to the
+    tables that are read, then enter ``entry`` in the catalog at a moment at which the copy has all rows;
+    ``present`` and ``replace`` as of :func:`enter`. Return the number of rows and the copy's basis (the
+    versions of the tables that were read). Return None if another statement has meanwhile replaced or dropped
+    the relation, or a relation that it reads. Raises OperationalError (40001) if another session has replaced
+    a table over files meanwhile."""
     rows, basis = fill(run, entry)
     with _turns(run, basis):
         if not basis.is_current:  # a writer meanwhile didn't know of the copy yet
@@ -101,10 +102,10 @@ def enter(
     """Put the cached ``entry`` into the catalog, in place of ``present``. With ``present`` None, the entry is
     added (``replace`` as of :meth:`~sqlfront_planner.catalog.Catalog.add`).
 
-    Return whether the entry is in the catalog now. False: a name of ``lookups``, the names by which the copy
-    was filled, stands for another relation now, or the relation of ``present`` was dropped or replaced. A
-    newer entry that differs from ``present`` only in comments, or in its copy, is replaced by the entry,
-    too."""
+    Return True if the entry is in the catalog now. Return False, and change nothing, if the relation of
+    ``present`` was dropped or replaced, or if a name of ``lookups`` (the names that the filling of the copy
+    looked up, with the relations found) stands for another relation now. If ``present`` has meanwhile got
+    other comments or another copy only, the entry is put into its place nevertheless."""
     catalog = run.context.catalog
     if present is None:
         drop_copy(catalog.add(entry, replace=replace))
@@ -135,15 +136,15 @@ def _with_origin(entry: TableEntry, origin: Entry) -> TableEntry:
 
 
 def reload(context: Context, entry: Entry, run: StatementRun | None = None) -> None:
-    """Refill the copy of a cached table or view from its origin; do nothing for an entry without a copy.
-    ``run``: the run of the current statement, None = outside of a statement."""
+    """Refill CACHE TABLE's copy of the relation ``entry`` from the relation itself; do nothing for an entry
+    without a copy. ``run``: the run of the current statement, None = outside of a statement."""
     if isinstance(entry, TableEntry) and isinstance(entry.table, CachedTable):
         fill(run or StatementRun(context), entry)
 
 
 def fill(run: StatementRun, entry: TableEntry) -> tuple[int, CopyBasis]:
-    """Replace the rows of the entry's copy by the current rows of its origin. Return the number of rows, and
-    the basis: the versions of the tables that were read."""
+    """Replace the rows of CACHE TABLE's copy of the relation ``entry`` by the relation's current rows. Return
+    the number of rows, and the basis: the versions of the tables that were read."""
     cached, context = entry.table, run.context
     assert isinstance(cached, CachedTable)
     spark = context.spark
@@ -194,8 +195,9 @@ def _sources(plan: LogicalPlan) -> tuple[tuple[Table, int], ...]:
 
 
 def follow(context: Context) -> None:
-    """Refill the session's temporary copies whose tables other sessions have changed. A copy that can't be
-    refilled is dropped."""
+    """Refill CACHE TABLE's copies of this session's temporary views if other sessions of the cluster have
+    changed the tables that they read. A copy that can't be refilled is dropped; queries then read the view
+    itself."""
     run = StatementRun(context)
     for copy, basis in context.bases.copy().items():
         entry = context.catalog.lookup((basis.name,))
@@ -245,8 +247,8 @@ def _may_have_changed(error: BaseException) -> bool:
 
 
 def refresh_copies(run: StatementRun, changed: Table) -> None:
-    """Refill all copies that read the changed table, directly or through other copies. A copy that can't be
-    refilled is dropped."""
+    """Refill all of CACHE TABLE's copies that read the changed table, directly or through other copies. A
+    copy that can't be refilled is dropped."""
     for entry in _readers(run, changed):
         try:
             fill(run, entry)
@@ -302,8 +304,8 @@ def _read_by(run: StatementRun, entry: TableEntry) -> set[int]:
 
 
 def recover(context: Context, entry: Entry) -> None:
-    """Refill the copies that read the table of ``entry``. For use when a session that was writing to the
-    table has died, perhaps before it refilled the copies."""
+    """Refill CACHE TABLE's copies that read the table of ``entry``. For use when a session that was writing
+    to the table has died, perhaps before it refilled the copies."""
     origin = origin_of(entry)
     if isinstance(origin, TableEntry):
         refresh_copies(StatementRun(context), origin.table)
@@ -313,8 +315,8 @@ def recover(context: Context, entry: Entry) -> None:
 
 
 def follow_directory(run: StatementRun, folder: str) -> None:
-    """Refresh all tables over files below the folder, whose files a statement has replaced, and refill the
-    copies that read such files. A copy that can't be refilled is dropped."""
+    """Refresh all tables over files below the folder, whose files a statement has replaced, and refill CACHE
+    TABLE's copies that read such files. A copy that can't be refilled is dropped."""
     for _, table in tables_in(run, folder):
         with suppress(Error), run.writing(table):  # queries of the table get the error
             table.refresh()
@@ -358,10 +360,10 @@ def lies_in(table: Table, folder: str) -> bool:
 
 
 def dependents(run: StatementRun, name: str, before: Catalog) -> tuple[TableEntry, ...]:
-    """Return the copies of views that read the relation ``name``, directly or through other copies. Call this
-    function after the name has got another meaning: a copy that enters the catalog later checks the meaning
-    of its names itself (CACHE TABLE). ``before``: the catalog before the change, in which a query of a
-    dropped relation can still be bound."""
+    """Return the catalog's entries of the views with a copy (CACHE TABLE) that read the relation ``name``,
+    directly or through other copies. Call this function after the name has got another meaning: a copy that
+    enters the catalog later checks the meaning of its names itself. ``before``: the catalog before the
+    change, in which a query of a dropped relation can still be bound."""
     names, found = {last_part(name).lower()}, list[TableEntry]()
     waiting = [(entry, _names(run, entry, before)) for entry in cached_entries(run)]
     while True:
@@ -390,23 +392,24 @@ def _names(run: StatementRun, entry: TableEntry, before: Catalog) -> frozenset[s
 
 
 def let_go(run: StatementRun, entries: tuple[TableEntry, ...]) -> None:
-    """Drop the copies of the entries, so that queries read the relations themselves from now on."""
+    """Drop CACHE TABLE's copies of the ``entries``, so that queries read the relations themselves from now
+    on."""
     for entry in entries:
         restore(run, entry)
 
 
 def give_up(run: StatementRun, entry: Entry, error: Error) -> None:
-    """Drop the entry's copy, which can't be refilled because of ``error``, and log a warning. No error is
-    raised: the statement that changed the table has succeeded, and the next query of the view gets the view's
-    error."""
+    """Drop CACHE TABLE's copy of the relation ``entry``, which can't be refilled because of ``error``, and
+    log a warning. No error is raised: the statement that changed the table has succeeded, and the next query
+    of the view gets the view's error."""
     logger.warning("`%s` is cached no more: %s", entry.name, error)
     restore(run, entry)
 
 
 def restore(run: StatementRun, entry: Entry) -> None:
-    """Put the origin back into the catalog in place of the cached entry, and free the copy. For a copy of a
-    relation of Spark, only remove the entry: Spark has the origin. Do nothing for an entry without a copy, or
-    if the name has another entry by now."""
+    """Undo CACHE TABLE: put the entry that the relation had before into the catalog in place of the cached
+    ``entry``, and free the copy. For a copy of a relation of Spark, only remove the entry: Spark has the
+    relation. Do nothing for an entry without a copy, or if the name has another entry by now."""
     if not (isinstance(entry, TableEntry) and isinstance(entry.table, CachedTable)):
         return
     catalog, spark = run.context.catalog, run.context.spark
@@ -419,8 +422,8 @@ def restore(run: StatementRun, entry: Entry) -> None:
 
 
 def drop_copy(entry: Entry | None) -> None:
-    """Free the copy of an entry that was removed from the catalog; do nothing for None and for an entry
-    without a copy."""
+    """Free CACHE TABLE's copy of a relation whose ``entry`` was removed from the catalog; do nothing for None
+    and for an entry without a copy."""
     if isinstance(entry, TableEntry) and isinstance(entry.table, CachedTable):
         entry.table.copy.drop()
 
@@ -444,8 +447,9 @@ def _rows_of(table: Table) -> Table:
 
 
 def _written(table: Table) -> Table:
-    """Return the table that a statement writes to first: the origin of a cached table, the copy of a cached
-    view, another table itself."""
+    """Return the table that stands for a relation when it is written to: of a cached table the table itself,
+    which a statement writes to before its copy; of a cached view the copy, its only table; of another table
+    that table."""
     if isinstance(table, CachedTable) and isinstance(table.origin, TableEntry):
         return table.origin.table
     return _rows_of(table)

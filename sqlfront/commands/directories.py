@@ -12,8 +12,8 @@ from sqlfront_values.errors import NotSupportedError, OperationalError, spark_er
 
 def insert_directory(run: StatementRun, statement: InsertDirectory) -> CommandOutcome:
     """INSERT OVERWRITE DIRECTORY: replace all that is in the directory by the query's rows, all or none. This
-    session's tables over the directory are refreshed, and the copies that read them refilled. The outcome has
-    the number of rows.
+    session's tables over the directory are refreshed, and CACHE TABLE's copies that read them refilled. The
+    outcome has the number of rows.
 
     Raises the errors of :func:`~sqlfront_planner.statements.directories.directory_target`,
     UNSUPPORTED_OVERWRITE.PATH for a query that reads the directory,

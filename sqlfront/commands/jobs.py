@@ -278,8 +278,9 @@ def _planned(run: StatementRun, statement: JobStatement, settings: Settings) -> 
 
 
 def target_of(context: "Context", submitted: JobSubmitted) -> "StatementTarget | None":
-    """Return the target that a job's rows go to; None for a query, whose rows stay in the job's files.
-    ``submitted``: the event that stored the job."""
+    """Return the object that puts a job's rows where its statement says (INSERT, CREATE TABLE or INSERT
+    OVERWRITE DIRECTORY); None for a query, whose rows stay in the job's files. ``submitted``: the event by
+    which the job was stored."""
     statement = parse(submitted.statement)
     if not isinstance(statement, CreateTable | Insert | InsertDirectory):
         return None
@@ -292,7 +293,8 @@ class StatementTarget:
     """The target of a job's rows: a statement, such as INSERT, that runs with the job's rows in place of its
     query. ``schema``: the logical schema of the rows. ``settings``: the job's settings, under which the
     statement runs whatever the session's settings are by then; no timeout ends the statement. ``delivered``:
-    the ids of the jobs whose rows this process has put into their targets."""
+    the ids of the jobs whose rows this process has put into their targets. In the methods, ``token`` is the
+    id of the job."""
 
     def __init__(
         self,

@@ -16,8 +16,9 @@ from sqlfront_values.errors import spark_error
 def rename(run: StatementRun, statement: RenameRelation) -> CommandOutcome:
     """RENAME TO: give a relation another name. A permanent relation that is cached stays cached; a temporary
     one loses its copy. Copies of views that read the relation by its old name are dropped. Raises
-    TABLE_OR_VIEW_ALREADY_EXISTS, EXPECT_TABLE_NOT_VIEW for ALTER TABLE of a view, EXPECT_VIEW_NOT_TABLE for
-    ALTER VIEW of a table, and an error for a new name that the relation can't have."""
+    TABLE_OR_VIEW_ALREADY_EXISTS; EXPECT_TABLE_NOT_VIEW for ALTER TABLE of a view, EXPECT_VIEW_NOT_TABLE for
+    ALTER VIEW of a table; and Spark's errors for a name in another schema or with other characters than
+    letters, digits and underscores."""
     catalog = run.context.catalog
     while True:
         entry = own_entry(run, statement.name)

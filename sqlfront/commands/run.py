@@ -86,9 +86,10 @@ def overflow_of(table: str) -> Iterator[None]:
 
 class StatementRun(msgspec.Struct, frozen=True):
     """A run of one command: its ``request``, and the ``context`` of the session. A run outside of a statement
-    has an empty request. ``source``: a plan whose rows replace those of the statement's query, None = the
-    query itself is bound and run. ``token``: a text that the names of all written files contain, None = each
-    file has a unique name."""
+    has an empty request. A durable job sets two fields when it has the command put the job's rows into a
+    table or directory. ``source``: a plan whose rows replace those of the statement's query, None = the query
+    itself is bound and run. ``token``: the job's id, which the names of all written files then contain, None
+    = each file has a unique name."""
 
     context: Context
     request: StatementRequest = _NO_REQUEST
@@ -165,8 +166,9 @@ class StatementRun(msgspec.Struct, frozen=True):
             return self.publish(version, plan, version.keys)
 
     def publish(self, version: NextVersion, plan: LogicalPlan, keys: tuple[int, ...]) -> int:
-        """Publish the next version of a spread table, made from the plan's rows; ``keys`` are the ordinals of
-        the clustering columns in the plan. Return the number of rows written."""
+        """Fill and publish ``version``, the next version of a memory table whose rows are spread over
+        members, from the plan's rows; ``keys`` are the ordinals of the clustering columns in the plan. Return
+        the number of rows written."""
         context = self.context
         store = StorageTarget(version.table.name, version.processor, keys)
         planned = plan_logical(plan, context.settings, context.target, store)
@@ -175,7 +177,7 @@ class StatementRun(msgspec.Struct, frozen=True):
     def writing(self, table: Table) -> AbstractContextManager[bool]:
         """A context in which no other session of the cluster writes to the table's files; see
         :meth:`~sqlfront.cluster.Cluster.writing`. The value of the context is True if a writer in another
-        session has died, so that copies of the table may lack rows; False otherwise."""
+        session has died, so that CACHE TABLE's copies of the table may lack rows; False otherwise."""
         cluster = self.context.cluster
         return nullcontext(False) if cluster is None else cluster.writing(table)
 
@@ -188,14 +190,14 @@ class StatementRun(msgspec.Struct, frozen=True):
         return found
 
     def all_rows(self, name: str, origin: Entry) -> LogicalPlan:
-        """Return the plan that reads all rows of a table or view. ``origin``: the catalog's entry, whose copy
-        is read if it has one; or the entry before CACHE TABLE, to read the relation itself. ``name``: the
-        relation's name."""
+        """Return the plan that reads all rows of the table or view ``name``, whose entry is ``origin``: a
+        cached relation is read from its copy; to read the relation itself, pass the entry that it had before
+        CACHE TABLE (:func:`origin_of`)."""
         return self.found_rows(name, origin)[0]
 
     def found_rows(self, name: str, origin: Entry) -> tuple[LogicalPlan, Lookups]:
-        """Return the plan of :meth:`all_rows`, and the relations that the names in a view's query stand for
-        (empty for a table)."""
+        """Return the plan of :meth:`all_rows`, and the names that a view's query has looked up with the
+        entries that were found for them (empty for a table)."""
         if isinstance(origin, TableEntry):
             table = origin.table
             return LogicalScan(name, table, table.snapshot(), tuple(range(len(table.schema)))), {}
@@ -292,7 +294,8 @@ def unsupported_operation(entry: Entry, operation: str, hint: str) -> Error:
 
 
 def scans_of(plan: LogicalPlan) -> Iterator[LogicalScan]:
-    """Yield the scans of tables in a bound plan, those in subqueries and in shared rows included."""
+    """Yield the scans of tables in a bound plan; those in subqueries, and in plans whose rows are computed
+    once for several readers, are included."""
     for part in (plan, *(table.plan for table in shared_rows(plan))):
         for node in all_nodes(part):
             if isinstance(node, LogicalScan) and not isinstance(node.table, SharedRows):

@@ -248,9 +248,9 @@ def _is_permuted(table: Table, query: LogicalPlan) -> bool:
 
 def create_view(run: StatementRun, statement: CreateView) -> CommandOutcome:
     """CREATE VIEW: bind the view's query, so that an invalid query is refused now, and add the view to the
-    catalog. Copies that read a replaced view are dropped. Raises TABLE_OR_VIEW_ALREADY_EXISTS without OR
-    REPLACE or IF NOT EXISTS, EXPECT_VIEW_NOT_TABLE for OR REPLACE of a table, RECURSIVE_VIEW for a query that
-    reads the view, and the binder's errors."""
+    catalog. CACHE TABLE's copies that read a replaced view are dropped. Raises TABLE_OR_VIEW_ALREADY_EXISTS
+    without OR REPLACE or IF NOT EXISTS, EXPECT_VIEW_NOT_TABLE for OR REPLACE of a table, RECURSIVE_VIEW for a
+    query that reads the view, and the binder's errors."""
     catalog, query = run.context.catalog, with_arguments(statement.query, run.arguments)
     replaces = statement.mode is CreateMode.REPLACE
     if statement.scope.is_temporary:
@@ -345,9 +345,9 @@ def _view_expected(entry: Entry, operation: str) -> Error:
 
 def alter_view(run: StatementRun, statement: AlterView) -> CommandOutcome:
     """ALTER VIEW ... AS: give a view another query. The columns get the query's names and comments; the
-    view's own comment and properties stay. The view's copy is dropped, and so are copies that read the view.
-    Raises EXPECT_VIEW_NOT_TABLE for a table, RECURSIVE_VIEW for a query that reads the view, and the errors
-    of CREATE VIEW."""
+    view's own comment and properties stay. CACHE TABLE's copy of the view is dropped, and so are copies that
+    read the view. Raises EXPECT_VIEW_NOT_TABLE for a table, RECURSIVE_VIEW for a query that reads the view,
+    and the errors of CREATE VIEW."""
     catalog, query = run.context.catalog, with_arguments(statement.query, run.arguments)
     while True:
         entry = own_entry(run, statement.name)
@@ -445,9 +445,9 @@ def _refers_to_temporary(view: ViewEntry, name: str) -> Error:
 
 
 def drop(run: StatementRun, statement: Drop) -> CommandOutcome:
-    """DROP TABLE or VIEW: remove the relation from the catalog, free its rows, and drop the copies that read
-    it. As in Spark, DROP TABLE drops a view, too; DROP VIEW of a table raises ProgrammingError. Raises
-    TABLE_OR_VIEW_NOT_FOUND unless IF EXISTS is given."""
+    """DROP TABLE or VIEW: remove the relation from the catalog, free its rows, and drop CACHE TABLE's copies
+    that read it. As in Spark, DROP TABLE drops a view, too; DROP VIEW of a table raises ProgrammingError.
+    Raises TABLE_OR_VIEW_NOT_FOUND unless IF EXISTS is given."""
     parts = name_parts(statement.name)
     entry = run.context.catalog.lookup(parts)
     if entry is None:
@@ -469,8 +469,9 @@ def drop(run: StatementRun, statement: Drop) -> CommandOutcome:
 
 def insert(run: StatementRun, statement: Insert) -> CommandOutcome:
     """INSERT INTO or OVERWRITE: add the query's rows to the table, or replace the table's rows by them, all
-    or none; then refill the copies of views that read the table. The outcome has the number of rows
-    written."""
+    or none; then refill CACHE TABLE's copies of views that read the table. The outcome has the number of rows
+    written. Raises TABLE_OR_VIEW_NOT_FOUND for an unknown name, ProgrammingError for a view and for a table
+    that takes no rows."""
     entry = run.entry(statement.name)
     table = writable(entry)
     with following(run, lambda: table):

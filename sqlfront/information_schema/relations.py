@@ -42,7 +42,8 @@ def own_entries(context: "Context") -> tuple[Entry, ...]:
 
 
 def described(entry: Entry) -> Described:
-    """Return the description of a relation of this session, to which the columns do not belong."""
+    """Return the description of a relation of this session: all but its columns, which :func:`columns_of`
+    gives."""
     catalog, database = _place(entry)
     name = entry.name if entry.temporary else entry.name.lower()
     origin = entry
@@ -77,7 +78,8 @@ def _place(entry: Entry) -> tuple[str, str]:
 
 
 def columns_of(entry: Entry, context: "Context") -> tuple[pa.Schema | None, Lookups | None]:
-    """Return the columns of a relation of this session, and the lookups of names on which the columns depend.
+    """Return the columns of a relation of this session, and the names that were looked up to find them, with
+    the entries found: as long as these names find the same entries, the columns are right.
 
     Columns: for a view whose query is no longer valid, the columns that it had when it was made; None if
     these aren't known. Lookups: empty for a table, None if the columns may change at any time, such as those

@@ -46,8 +46,8 @@ _BUILTIN: Final = "builtin"
 
 class Described(msgspec.Struct, frozen=True):
     """A relation as ``information_schema`` describes it. ``kind``: BASE TABLE, VIEW or SYSTEM VIEW.
-    ``definition``: the text of a view's query. ``partition``: the names of the partition columns.
-    ``details``: comments, and the columns that are NOT NULL."""
+    ``insertable``: whether INSERT can add rows. ``definition``: the text of a view's query. ``partition``:
+    the names of the partition columns. ``details``: comments, and the columns that are NOT NULL."""
 
     catalog: str
     database: str

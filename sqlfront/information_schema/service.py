@@ -41,8 +41,8 @@ if TYPE_CHECKING:
 
 class _ColumnRows(msgspec.Struct, frozen=True):
     """The rows of one relation's columns: ``count`` rows of ``batch`` from the row ``start`` on. ``lookups``:
-    the lookups of names that the columns depend on; None = the rows have to be made anew for each
-    statement."""
+    the names on which the columns depend, with the relations found for them when the rows were made; None =
+    the rows have to be made anew for each statement."""
 
     entry: Entry
     lookups: Lookups | None
@@ -69,9 +69,9 @@ class InformationSchema:
         self._columns: dict[int, _ColumnRows] = {}
 
     def table(self, name: str) -> ArrowTable:
-        """Return the table ``information_schema.<name>`` with its current rows. If the rows are just being
-        made, and that binds a view over the table, the view gets the table without rows. Raises
-        TABLE_OR_VIEW_NOT_FOUND for an unknown name."""
+        """Return the table ``information_schema.<name>`` with its current rows. A view may itself read the
+        table: when the table's rows are made, and such a view is bound for that, the view gets the table
+        without rows, so that the work ends. Raises TABLE_OR_VIEW_NOT_FOUND for an unknown name."""
         key = name.lower()
         schema = INFORMATION_TABLES.get(key)
         if schema is None:

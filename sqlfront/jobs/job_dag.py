@@ -50,7 +50,7 @@ class _JoinedDAG:
         self._shared: dict[str, tuple[Vertex, pa.Schema]] = {}
 
     def add_shared(self, dag: DAG, part: SharedPlan) -> None:
-        """Copy a DAG that computes the shared rows ``part``."""
+        """Copy a DAG that computes shared rows, of which ``part`` is the plan."""
         end = self.add(dag, f"shared rows {part.name}")
         self._shared[part.key] = (end, part.optimized.schema)
 

@@ -66,7 +66,9 @@ _PAUSE: Final = 0.1
 
 
 class StoredTarget(JobTarget, Protocol):
-    """The target of a job that a process may resume without having created the job."""
+    """The object that puts a job's rows into the table or directory of the job's statement, made from the
+    stored job: so a process that takes the job over has it, too. In addition to the methods of
+    :class:`~sqlfront_engine.durable.target.JobTarget` it can check the job beforehand."""
 
     def check(self, token: str) -> None:
         """Raise the error for which the target can't take the rows of the job ``token``, such as a table that

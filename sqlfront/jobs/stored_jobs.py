@@ -15,8 +15,8 @@ from sqlfront_values.errors import Error, OperationalError
 
 
 class StoredJob(msgspec.Struct, frozen=True):
-    """A job that was accepted, as the job's log describes it. ``replay``: the events of the log; ``state``:
-    their sum."""
+    """A job that was accepted, as the job's log describes it. ``submitted``: the event that stored the job;
+    ``replay``: all events of the log that count; ``state``: the job's state after these events."""
 
     submitted: JobSubmitted
     state: JobState

@@ -33,10 +33,10 @@ def is_sql(text: str, line: int) -> bool:
 
 
 def completions(text: str, token: str, session: Session) -> list[str]:
-    """Return the texts that can replace ``token``, the name being typed. They are the names of tables, and of
-    columns of the tables that the cell's ``text`` mentions, that begin with the last part of the token. A
-    name that is no identifier gets backticks. With a Spark session beside, only this session's names are
-    offered."""
+    """Return the texts that can replace ``token``, the name being typed: names that begin with the last part
+    of the token. These are the names of tables, and of columns of the tables that the cell's ``text``
+    mentions. A name that is no identifier gets backticks. If ``session`` has a Spark session beside it, only
+    the relations of its own catalog are offered, and neither Spark's relations nor columns."""
     head, dot, begun = token.rpartition(".")
     words = {word.lower() for word in _WORD.findall(text)}
     found = set[str]()

@@ -33,10 +33,10 @@ def submit(
     timeout: float | None = None,
     query: QueryRun | None = None,
 ) -> "LightJob":
-    """Submit a plan as a light job, and return the job. ``values``: the values of the plan's parameters. This
-    call first computes the query's shared rows, within the same timeout and memory. ``timeout`` in seconds,
-    None = the session's; ``query``: the run of the statement, None = a new run. The job reads the versions of
-    the tables that the plan was made with."""
+    """Submit a plan as a light job, and return the job. ``values``: the values of the plan's parameters. Rows
+    that several parts of the query read (its shared rows) are computed first, by this call, within the same
+    timeout and memory. ``timeout`` in seconds, None = the session's; ``query``: the run of the statement,
+    None = a new run. The job reads the versions of the tables that the plan was made with."""
     dag, config = prepared(context, plan, values, timeout=timeout, query=query)
     return runner_of(context, plan.template)(dag, config)
 
@@ -50,9 +50,9 @@ def prepared(
     query: QueryRun | None = None,
     statistics: bool = False,
 ) -> "tuple[DAG, JobConfig]":
-    """Compute the query's shared rows, and return the DAG and the configuration of the query's job;
-    :func:`submit` has the parameters. The shared rows are among the job's resources, by key. ``statistics``:
-    see :class:`~sqlfront_engine.engine.JobConfig`."""
+    """Compute the query's shared rows (those that several parts of the query read), and return the DAG and
+    the configuration of the query's job; :func:`submit` has the parameters. The shared rows are among the
+    job's resources, by key. ``statistics``: see :class:`~sqlfront_engine.engine.JobConfig`."""
     run_values, query = RunValues(context.settings), query or context.begin("")
     config = JobConfig(
         settings=context.settings,
@@ -72,7 +72,8 @@ def prepared(
 
 
 def runner_of(context: "Context", template: Template) -> "Callable[[DAG, JobConfig], LightJob]":
-    """Return the function that runs DAGs of the template: on all members, or in this process alone."""
+    """Return the function that runs the DAGs made from ``template``, a plan's DAG before its parameters have
+    values: on all members if the template is distributed, else in this process alone."""
     if template.distributed:
         assert context.cluster is not None
         return context.cluster.submit

@@ -12,7 +12,9 @@ if TYPE_CHECKING:
 
 
 class OwnWay(msgspec.Struct, eq=False, gc=False):
-    """The base class of the ways in which this session runs a statement without Spark."""
+    """The base class of the ways in which this session runs a statement without Spark. It has :meth:`after`,
+    by which a failed statement goes to Spark; a subclass adds ``lane``, ``reason`` and ``run``
+    (:class:`~sqlfront.lanes.way.Way`), and ``explain`` if it is the way of a query."""
 
     context: "Context"
 

@@ -48,7 +48,8 @@ Parameters = Sequence[object] | Mapping[str, object]
 class Statistics(msgspec.Struct, frozen=True):
     """Facts about the run of a statement. ``seconds`` is the time until the answer began or, for a statement
     without rows, until the statement ended; ``affected`` is the number of rows written, None if the statement
-    writes no rows. The properties, facts about a query's job, are computed when they are read."""
+    writes no rows. The properties are facts about a query's job: each read calls ``look``, which computes
+    them."""
 
     lane: str
     reason: str
@@ -87,6 +88,11 @@ class Result(ClosingContext):
     :meth:`tuples` and iteration give each row once without storing it; afterwards every method that reads
     rows raises InterfaceError. Closing (or dropping) a result before its end cancels its job. After an error
     or an interrupt, methods that need more than the stored rows raise InterfaceError.
+
+    The session sets the other attributes. ``explanation``: the structure behind the text of EXPLAIN ANALYZE.
+    ``otherwise``: gives another result with the same rows, such as Spark's, after an error before the first
+    row. ``register``: gives the method that makes the rows a temporary view. ``translate``: gives the error
+    to raise in place of one that reading rows ends with. None: not available for this result.
     """
 
     #: Whether all rows are in memory as Python values, so that :meth:`tuples` waits for nothing.

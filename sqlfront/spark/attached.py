@@ -145,9 +145,10 @@ class AttachedSession(Session):
             return self.spark.run_with(parameters, request, error)
 
     def register(self, name: str, frame: "ArrowSource") -> None:
-        """Make Arrow data, a Frame or a Spark DataFrame a temporary view; replaces a view with the same name.
-        A DataFrame becomes a view of Spark's, and so does a Frame whose query Spark runs and of which no row
-        was read; other data become a view of this session."""
+        """Make ``frame`` a temporary view ``name``, which replaces a view with the same name: Arrow data, a
+        :class:`~sqlfront.spark.frame.Frame` or a Spark DataFrame. A DataFrame becomes a view of Spark's, and
+        so does a Frame whose query Spark runs and of which no row was read; other data become a view of this
+        session."""
         source = frame.source() if isinstance(frame, Frame) else frame
         if not isinstance(source, Frame) and hasattr(source, "createOrReplaceTempView"):
             source.createOrReplaceTempView(name)
@@ -155,8 +156,8 @@ class AttachedSession(Session):
             super().register(name, source)
 
     def unregister(self, name: str) -> None:
-        """Drop the temporary view of Spark's with this name, else this session's; no error if no view has the
-        name."""
+        """Drop the temporary view ``name``: Spark's if Spark has one with this name, else this session's. No
+        error if no view has the name."""
         assert self.spark is not None
         if not self.spark.drop_view(name):
             super().unregister(name)
@@ -216,5 +217,6 @@ class AttachedSession(Session):
         super().close()
 
     def table(self, name: str) -> Frame:
-        """Return a frame of all rows of the table or view that a dotted name stands for."""
+        """Return a frame of all rows of the table or view that a dotted name stands for, here or in Spark.
+        Raises the error of ``SELECT * FROM name``, as for an unknown name."""
         return self.sql(f"SELECT * FROM {written(name.strip())}")

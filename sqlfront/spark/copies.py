@@ -21,8 +21,8 @@ def origin_of(entry: Entry | None) -> SparkTable | None:
 
 
 def has(entry: Entry | None) -> bool:
-    """Return whether the entry is a copy of a named table or view of Spark's; False for the copy of a
-    query."""
+    """Return whether the entry is CACHE TABLE's copy of a named table or view of Spark's; False for the copy
+    of a query, for other entries, and for no entry."""
     table = origin_of(entry)
     return table is not None and table.named
 

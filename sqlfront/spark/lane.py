@@ -147,8 +147,8 @@ class SparkLane:
         return self._present(f"`{'.'.join(parts)}` is none of this session's tables").whole_name(parts)
 
     def drop_view(self, name: str) -> bool:
-        """Drop the temporary view of Spark's with this name, and this session's copy of it. Return whether
-        Spark had the view."""
+        """Drop the temporary view of Spark's with this name, and CACHE TABLE's copy of it in this session, if
+        any. Return whether Spark had the view."""
         known = self._start.known
         if known is None or not known.drop_view(name):
             return False
@@ -189,11 +189,12 @@ class SparkLane:
     # ---- copies
 
     def origin(self, entry: Entry | None) -> SparkTable | None:
-        """Return the table of Spark's that the entry, a cached table, copies; None for other entries."""
+        """Return the table of Spark's of which the entry is CACHE TABLE's copy; None for other entries."""
         return origin_of(entry)
 
     def has(self, entry: Entry) -> bool:
-        """Return whether the entry is a copy of a named table or view of Spark's."""
+        """Return whether the entry is CACHE TABLE's copy of a named table or view of Spark's; False for the
+        copy of a query."""
         return has(entry)
 
     def tables(
@@ -212,8 +213,9 @@ class SparkLane:
         return None if known is None else known.epoch
 
     def copied(self, parts: tuple[str, ...]) -> CopyCost:
-        """Return the cost of a copy of Spark's relation with the dotted name. Raises Spark's errors, and
-        NotSupportedError for a relation of unknown size or with columns that sqlfront can't read."""
+        """Return what a copy of Spark's relation with this dotted name in the members' memory (CACHE TABLE)
+        would cost; nothing is copied. Raises Spark's errors, and NotSupportedError for a relation of unknown
+        size or with columns that sqlfront can't read."""
         table = self.entry(parts).table
         assert isinstance(table, SparkTable)
         snapshot = table.snapshot()
@@ -236,7 +238,7 @@ class SparkLane:
 
     def query(self, name: str, text: str) -> TableEntry:
         """Return a catalog entry called ``name`` whose rows are those of the query ``text``, which Spark
-        runs. CACHE TABLE copies it."""
+        runs. The entry is not added to the catalog: CACHE TABLE copies its rows."""
         table = SparkTable(
             name,
             self.link,
@@ -247,17 +249,18 @@ class SparkLane:
         return TableEntry(name, table, temporary=True)
 
     def check_view(self, plan: "LogicalPlan") -> None:
-        """Raise FoundElsewhere if the plan of a new view reads a copy of a table or view of Spark's, so that
-        Spark creates the view."""
+        """Raise FoundElsewhere, so that Spark creates the view, if the plan of a new view reads CACHE TABLE's
+        copy of a table or view of Spark's."""
         for scan in scans_of(plan):
             table = origin(scan.table)
             if table is not None and table.named:
                 raise FoundElsewhere(f"`{scan.name}` is a copy of a relation of Spark")
 
     def columns_of(self, text: str) -> Sequence[str] | None:
-        """Return the column names of a query that only Spark can run, if the query may name relations of this
-        session, so that a view of it must be this session's. None if it names none, or if a setting keeps all
-        queries from Spark."""
+        """Return the column names of the query ``text``, which only Spark can run, for a new temporary view
+        that this session should have, since the text may name relations that only this session has. Return
+        None if the view can be Spark's, since the text names none of them, and if
+        ``SET sqlfront.lane = light`` keeps all queries from Spark."""
         if self._context.options.lane == Lane.LIGHT or not self.may_read_here(text):
             return None
         schema = self.link.describe(text, views=self._lent.views_of(text))
@@ -266,8 +269,9 @@ class SparkLane:
     # ---- which way
 
     def way(self, request: StatementRequest, replan: Replan | None) -> Way | None:
-        """Return the way of a statement that Spark has to run, whatever relations it reads, or that
-        ``replan`` sends to Spark (None: no way was tried); None for other statements."""
+        """Return the way by which Spark runs a statement, if the text or a setting demands Spark whatever
+        relations the statement reads, or if ``replan``, the outcome of the way tried before, sends it to
+        Spark (None: no way was tried). None: sqlfront has to try the statement first."""
         match replan:
             case Replan(Cause.FOR_SPARK):
                 return self._way_by_spark(request, replan.reason, replan.error, may_copy=True)
@@ -277,8 +281,9 @@ class SparkLane:
         return None if reason is None else SparkWay(self, reason)
 
     def way_after(self, error: Error, request: StatementRequest, replan: Replan | None) -> Way:
-        """Return the way by Spark of a statement that sqlfront can't plan because of ``error``, after
-        ``replan`` (None: no way was tried). Raises the error if the statement isn't for Spark."""
+        """Return the way, by Spark or mixed, of a statement that sqlfront can't plan because of ``error``.
+        ``replan``: the outcome of the way tried before, None = no way was tried. Raises ``error`` if Spark
+        can't help, or must not run the statement."""
         found = self.replan_after(error, request)
         if found.cause is Cause.SPARK_NEEDED:
             return StartWay(self, found.reason)
@@ -286,8 +291,8 @@ class SparkLane:
         return self._way_by_spark(request, found.reason, found.error, may_copy=may_copy)
 
     def replan_after(self, error: Error, request: StatementRequest) -> Replan:
-        """Return the Replan of a statement that failed in sqlfront with ``error`` but that Spark may run.
-        Raises the error if the statement isn't for Spark."""
+        """Return the Replan that sends a statement to Spark after it has failed in sqlfront with ``error``.
+        Raises ``error`` if Spark can't help, or must not run the statement."""
         if isinstance(error, NotStarted):
             return Replan(Cause.SPARK_NEEDED, error.message)
         if not isinstance(error, FOR_SPARK):
@@ -467,9 +472,9 @@ class SparkLane:
         return self.run(replace(request, arguments=arguments), reason)
 
     def read(self, request: StatementRequest, query: Query) -> "LogicalPlan":
-        """Return the logical plan of a query whose result a statement of sqlfront's needs, as INSERT does;
-        rows of Spark's relations are fetched into the plan. Raises NotSupportedError if Spark would give more
-        bytes than the members' memory holds."""
+        """Return the logical plan of a query whose rows a statement of sqlfront's takes, as INSERT does; rows
+        of Spark's relations are fetched from Spark now, and the plan reads the fetched rows. Raises
+        NotSupportedError if Spark would give more bytes than the members' memory holds."""
         reason = self._reason_for_query(query.text)
         if reason is None:
             try:

@@ -26,8 +26,8 @@ _OWN: Final = "sqlfront."
 
 
 class BothSides(Protocol):
-    """The methods that this module needs of its session,
-    :class:`~sqlfront.spark.attached.AttachedSession`."""
+    """The methods of an :class:`~sqlfront.spark.attached.AttachedSession` that :class:`SessionConf` and
+    :class:`SessionCatalog` call."""
 
     context: Context
 

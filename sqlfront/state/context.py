@@ -145,8 +145,8 @@ class Context(msgspec.Struct, frozen=True, eq=False, weakref=True):
 
 
 class CopyBasis(msgspec.Struct, frozen=True):
-    """The state from which a copy of the table or view ``name`` was made. ``sources``: the tables that were
-    read, each with the version that was read. ``catalog``: the version of the catalog at that time.
+    """The state from which CACHE TABLE's copy of the table or view ``name`` was made. ``sources``: the tables
+    that were read, each with the version that was read. ``catalog``: the version of the catalog at that time.
     ``lookups``: the relation that each name in the copied view's query stood for."""
 
     name: str

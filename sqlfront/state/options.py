@@ -109,8 +109,8 @@ class Options:
 
     @property
     def autocache(self) -> int:
-        """The number of times that queries must read a relation of Spark's before sqlfront copies it; 0 =
-        never."""
+        """The number of times that queries must read a relation of Spark's before sqlfront copies it into
+        memory by itself, as CACHE TABLE does; 0 = never."""
         return int(self._values[_AUTOCACHE])
 
     @property

@@ -19,8 +19,9 @@ if TYPE_CHECKING:
 
 
 class CopyCost(msgspec.Struct, frozen=True):
-    """The cost of a copy of a relation of Spark's. ``size``: Spark's estimate in bytes. ``follows``: whether
-    sqlfront notices when the relation's rows change, by a change through Spark or of files."""
+    """The cost of CACHE TABLE's copy of a relation of Spark's. ``size``: Spark's estimate in bytes.
+    ``follows``: whether sqlfront notices when the relation's rows change, by a change through Spark or of
+    files."""
 
     size: int
     follows: bool
@@ -45,8 +46,9 @@ class SparkBeside(Elsewhere, Protocol):
         stands for; None if Spark has no such relation."""
 
     def copied(self, parts: tuple[str, ...]) -> "CopyCost":
-        """Return the cost of a copy of Spark's relation with the dotted name. Raises Spark's errors, and
-        NotSupportedError for a relation of unknown size or with columns that sqlfront can't read."""
+        """Return what a copy of Spark's relation with this dotted name in the members' memory (CACHE TABLE)
+        would cost; nothing is copied. Raises Spark's errors, and NotSupportedError for a relation of unknown
+        size or with columns that sqlfront can't read."""
 
     @property
     def is_settled(self) -> bool:
@@ -58,16 +60,18 @@ class SparkBeside(Elsewhere, Protocol):
         memory, so that Spark should run the query. No error if a setting keeps all queries from Spark."""
 
     def way(self, request: "StatementRequest", replan: "Replan | None") -> "Way | None":
-        """Return the way of a statement that Spark has to run, whatever relations it reads, or that
-        ``replan`` sends to Spark (None: no way was tried); None for other statements."""
+        """Return the way by which Spark runs a statement, if the text or a setting demands Spark whatever
+        relations the statement reads, or if ``replan``, the outcome of the way tried before, sends it to
+        Spark (None: no way was tried). None: sqlfront has to try the statement first."""
 
     def way_after(self, error: Error, request: "StatementRequest", replan: "Replan | None") -> "Way":
-        """Return the way by Spark of a statement that sqlfront can't plan because of ``error``, after
-        ``replan`` (None: no way was tried). Raises the error if the statement isn't for Spark."""
+        """Return the way, by Spark or mixed, of a statement that sqlfront can't plan because of ``error``.
+        ``replan``: the outcome of the way tried before, None = no way was tried. Raises ``error`` if Spark
+        can't help, or must not run the statement."""
 
     def replan_after(self, error: Error, request: "StatementRequest") -> "Replan":
-        """Return the Replan of a statement that failed in sqlfront with ``error`` but that Spark may run.
-        Raises the error if the statement isn't for Spark."""
+        """Return the Replan that sends a statement to Spark after it has failed in sqlfront with ``error``.
+        Raises ``error`` if Spark can't help, or must not run the statement."""
 
     def reason_for_whole(self, error: Error, reason: str) -> str:
         """Return the reason why Spark should run all of a query whose mixed way ended with ``error``;
@@ -84,18 +88,20 @@ class SparkBeside(Elsewhere, Protocol):
         reason for the Spark lane, which the result shows."""
 
     def read(self, request: "StatementRequest", query: "Query") -> "LogicalPlan":
-        """Return the logical plan of a query whose result a statement of sqlfront's needs, as INSERT does;
-        rows of Spark's relations are fetched into the plan."""
+        """Return the logical plan of a query whose rows a statement of sqlfront's takes, as INSERT does; rows
+        of Spark's relations are fetched from Spark now, and the plan reads the fetched rows. Raises
+        NotSupportedError if Spark would give more bytes than the members' memory holds."""
 
     def drop_view(self, name: str) -> bool:
-        """Drop the temporary view of Spark's with this name, and this session's copy of it. Return whether
-        Spark had the view."""
+        """Drop the temporary view of Spark's with this name, and CACHE TABLE's copy of it in this session, if
+        any. Return whether Spark had the view."""
 
     def origin(self, entry: Entry | None) -> "SparkTable | None":
-        """Return the table of Spark's that the entry, a cached table, copies; None for other entries."""
+        """Return the table of Spark's of which the entry is CACHE TABLE's copy; None for other entries."""
 
     def has(self, entry: Entry) -> bool:
-        """Return whether the entry is a copy of a named table or view of Spark's."""
+        """Return whether the entry is CACHE TABLE's copy of a named table or view of Spark's; False for the
+        copy of a query."""
 
     def tables(
         self, request: "StatementRequest", database: str | None, kind: str = "TABLES"
@@ -110,15 +116,16 @@ class SparkBeside(Elsewhere, Protocol):
 
     def query(self, name: str, text: str) -> TableEntry:
         """Return a catalog entry called ``name`` whose rows are those of the query ``text``, which Spark
-        runs. CACHE TABLE copies it."""
+        runs. The entry is not added to the catalog: CACHE TABLE copies its rows."""
 
     def check_view(self, plan: "LogicalPlan") -> None:
-        """Raise FoundElsewhere if the plan of a new view reads a copy of a table or view of Spark's, so that
-        Spark creates the view."""
+        """Raise FoundElsewhere, so that Spark creates the view, if the plan of a new view reads CACHE TABLE's
+        copy of a table or view of Spark's."""
 
     def columns_of(self, text: str) -> Sequence[str] | None:
-        """Return the column names of a query that only Spark can run, if a view of the query has to be a view
-        of this session; None if Spark can have the view."""
+        """Return the column names of the query ``text``, which only Spark can run, for a new temporary view
+        that this session should have, since the text may name relations that only this session has. None if
+        the view can be Spark's, or if a setting keeps all queries from Spark."""
 
     def set_option(self, key: str, value: str) -> None:
         """Set a setting of this session in Spark, too, if Spark is started and the key is one of Spark's

@@ -66,9 +66,9 @@ class FileWrite:
     ) -> None:
         """``label``: what the insert writes to, for error messages, such as ``table t``. ``location``: the
         directory of the files after the commit. ``version``: the schema, the format and the options of the
-        files. ``parts``: the place of the files until the commit. ``time_zone``: the time zone of timestamps
-        written as text. ``token``: a text that the names of all files contain; None = each name contains a
-        random UUID."""
+        files. ``parts``: says where to write each file, and makes all files visible at the commit.
+        ``time_zone``: the time zone of timestamps written as text. ``token``: a text that the names of all
+        files contain; None = each name contains a random UUID."""
         self._label, self._location = label, location
         self._version, self._parts, self._token = version, parts, token
         self._settings = Settings(time_zone=time_zone)

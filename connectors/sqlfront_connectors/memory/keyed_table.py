@@ -28,8 +28,9 @@ Source = TypeVar("Source", bound=MemoryScan)
 
 
 class KeyedSnapshot(ABC):
-    """One version of a memory table. ``indexes``: the secondary indexes. ``keys``: the sequences of columns
-    by which rows can be looked up, the partition key first."""
+    """The base class of a version of a memory table; a subclass has the rows, and reads them in scans and
+    lookups. ``indexes``: the secondary indexes. ``keys``: the sequences of columns by which rows can be
+    looked up, the partition key first."""
 
     def __init__(
         self,
@@ -116,7 +117,10 @@ class KeyedSnapshot(ABC):
 
 
 class KeyedTable(ABC):
-    """A memory table: rows can be looked up by key, and a write publishes a whole new version."""
+    """The base class of memory tables; a subclass keeps the versions of the rows, and publishes a whole new
+    version with each write. ``is_spread``: True if the rows are spread over the members of a cluster, False
+    if all are in this process. ``memory``: the account of the rows in this process, None = they aren't
+    counted."""
 
     format = "memory"
 

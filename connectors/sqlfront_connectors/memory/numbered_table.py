@@ -88,8 +88,9 @@ class NumberedSnapshot:
     def row_path(
         self, by: tuple[int, ...], columns: tuple[int, ...], query: QueryRun | None = None
     ) -> RowPath | None:
-        """Return a lookup of rows by the columns ``by``, as :meth:`KeyedSnapshot.row_path` does; None if the
-        schema has :data:`HOME`, because a lookup doesn't return a row's home."""
+        """Return a lookup of rows by the columns ``by``, as :meth:`KeyedSnapshot.row_path` does; None if
+        the schema has the column :data:`HOME` (see :class:`NumberedTable`), whose value a lookup doesn't
+        return."""
         return None if self._has_homes else self._snapshot.row_path(by, columns, query)
 
     def small_rows(self, columns: tuple[int, ...], limit: int) -> Sequence[RowValues] | None:
@@ -102,8 +103,9 @@ class NumberedSnapshot:
         return self._snapshot.exact_filters(filters)
 
     def scan(self, request: ScanRequest) -> ScanPlan:
-        """Return the plan of a scan of the memory table's version, which also emits the additional columns
-        (number and home) if ``request`` has their ordinals."""
+        """Return the plan of a scan of the memory table's version. The ordinals in ``request.columns`` are
+        those of :class:`NumberedTable`: they may include the columns after the table's own, each row's
+        number and, if the table has it, :data:`HOME`."""
         known = tuple(place for place in request.columns if place < self._width)
         planned = self._snapshot.scan(replace(request, columns=known))
         if isinstance(planned.source, MemoryScan):

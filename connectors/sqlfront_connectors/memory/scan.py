@@ -88,8 +88,9 @@ class MemoryScan(Processor, frozen=True):
         return share
 
     def home(self, share: TableShare) -> int | None:
-        """Return the home that all rows of the share get
-        (:mod:`~sqlfront_connectors.memory.segments.numbering`); None if rows of the table have no home."""
+        """Return the home of all rows of the share, an integer by which a job sends changes of these rows
+        back to the member that has them (:mod:`~sqlfront_connectors.memory.segments.numbering`); None if
+        rows of the table need no home."""
         return None
 
     def is_dealt_alike(self, context: ProcessorContext) -> bool:
@@ -145,8 +146,9 @@ class MemoryScan(Processor, frozen=True):
         return self.located(segments, [tuple([literal.value for literal in key]) for key in self.keys])
 
     def given(self) -> Given:
-        """Read the input to its end (a generator of steps), and return the distinct keys in its rows; None if
-        there are more than :data:`MOST_GIVEN` keys, or one that Python cannot represent."""
+        """Return the distinct keys in the rows of the input; None if there are more than :data:`MOST_GIVEN`
+        keys, or one that Python cannot represent. A generator that reads the input to its end: :meth:`run`
+        delegates to it by ``yield from``."""
         assert self.keys_from is not None
         found: dict[Key, None] = {}
         is_known = True

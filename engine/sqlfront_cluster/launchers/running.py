@@ -186,7 +186,10 @@ class RunningMember:
 
 
 class KeptCluster(ClosingContext):
-    """The base class of launchers whose cluster's keeper runs in this process."""
+    """The base class of launchers whose cluster's keeper runs in this process. A subclass starts the keeper
+    and the members: its constructor sets ``address`` (the keeper's), ``security``, ``keeper`` and
+    ``_options`` (the options of every member, from which those of clients are derived too), and its
+    :meth:`close` ends the cluster."""
 
     #: The address of the keeper.
     address: str

@@ -52,7 +52,8 @@ class Left(Message, frozen=True):
 
 
 class Rebalance(Message, frozen=True):
-    """Member: assign the partitions anew, so that all data members own equally many."""
+    """Member: assign the partitions anew, so that all members that may own partitions (neither lite nor
+    leaving) own equally many."""
 
 
 class PutDocument(Message, frozen=True):

@@ -306,8 +306,8 @@ class Keeper:
         self._clock.call_at(self._clock.now() + self._period, lambda: peer.close(reason))
 
     def rebalance(self) -> None:
-        """Assign the partitions anew, so that all data members own equally many. Members then refuse jobs
-        that were planned before."""
+        """Assign the partitions anew, so that all members that may own partitions (neither lite nor leaving)
+        own equally many. Members then refuse jobs that were planned before."""
         with self._lock:
             owners = balance(self.members.owners, self.members.data_members)
             if owners != self.members.owners:

@@ -89,7 +89,9 @@ class MembershipSettings(msgspec.Struct, frozen=True):
 
 
 class MembershipState(Enum):
-    """The states of a membership, in the order in which it goes through them."""
+    """The states of a membership, in the order in which it goes through them: before the member list has the
+    member (JOINING), while the list has it (JOINED, then LEAVING if it wants to leave, when no new job
+    begins here), and after the end (ENDED)."""
 
     JOINING = "joining"
     """The member is not in the list yet."""
@@ -214,7 +216,8 @@ class Membership:
             self._end(f"member {self.name} has left", None)
 
     def rebalance(self) -> None:
-        """Ask the keeper to assign the partitions anew, so that all data members own equally many."""
+        """Ask the keeper to assign the partitions anew, so that all members that may own partitions (neither
+        lite nor leaving) own equally many. Returns at once."""
         self._tell_keeper(Rebalance())
 
     def check_usable(self) -> None:

@@ -15,7 +15,9 @@ from sqlfront_values.settings import Settings
 
 
 class Message(msgspec.Struct, frozen=True, tag_field="message", tag=True):
-    """The base of all messages."""
+    """The base class of all messages between members, and between members and the keeper. Each subclass is
+    one kind of message: its fields are the contents, and its name is sent with the fields, so that the
+    receiver knows the kind."""
 
 
 class Init(Message, frozen=True, omit_defaults=True):

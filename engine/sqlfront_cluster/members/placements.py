@@ -13,7 +13,8 @@ _KEPT: Final = 1024
 
 class Placements:
     """A cache of the placements of the jobs that ``coordinator`` coordinates. As long as the member list
-    doesn't change, jobs with equal demands get the same object. Safe to use from several threads."""
+    doesn't change, jobs whose DAGs need the same members and partitions get the same :class:`Placement`
+    object. Safe to use from several threads."""
 
     def __init__(self, coordinator: str) -> None:
         self._coordinator = coordinator
@@ -21,9 +22,9 @@ class Placements:
         self._known: tuple[MemberList, dict[object, Placement]] = nobody(), {}
 
     def of(self, members: MemberList, demands: Demands, config: JobConfig) -> Placement:
-        """Return the placement, from the cache if it is there, of a job with these ``demands`` (of its DAG)
-        and with the options ``config`` on the members of the list. Raises the errors of
-        :func:`~sqlfront_engine.plans.placement.place`."""
+        """Return the placement, from the cache if it is there, of a job on the members of the list.
+        ``demands``: the members and partitions that the job's DAG needs. ``config``: the job's options.
+        Raises the errors of :func:`~sqlfront_engine.plans.placement.place`."""
         known = self._remembered(members)
         key = demands, config.required_partitions, config.required_members
         placement = known.get(key)

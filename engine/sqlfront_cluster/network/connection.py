@@ -41,7 +41,9 @@ _MESSAGE: Final = int(FrameKind.MESSAGE)
 
 
 class ConnectionState(Enum):
-    """The states of a connection, in the order in which it goes through them; OPEN may be skipped."""
+    """The states of a connection, in the order in which it goes through them: HANDSHAKE, OPEN (both sides
+    use it; may be skipped), ENDING (one side has closed it or writing has failed; data that has arrived may
+    still be read), RELEASED."""
 
     HANDSHAKE = "handshake"
     """The two sides have not agreed to use the connection."""

@@ -67,14 +67,15 @@ class Proof(msgspec.Struct, frozen=True, tag=True):
 
 
 class Refused(msgspec.Struct, frozen=True, tag=True):
-    """A refusal of the receiver. As the answer to its :class:`Proof`: the proof is wrong. Before any proof:
-    its encryption, or its version of the protocol, isn't the sender's."""
+    """The sender refuses the receiver of this message. As the answer to the receiver's :class:`Proof`: the
+    proof is wrong. Before any proof: the receiver's encryption, or its version of the protocol, isn't the
+    sender's."""
 
 
 class ConnectionVerdict(msgspec.Struct, frozen=True, tag=True):
     """The decision of one member whether to use this connection, see
-    :mod:`sqlfront_cluster.network.settlement`. None: use it. ``instead``: the id of another connection
-    between the two members, which is used or being made."""
+    :mod:`sqlfront_cluster.network.settlement`. ``instead``: None = use it; otherwise the id of another
+    connection between the two members, which is used or being made, and is to be used in its place."""
 
     instead: _Nonce | None
 
@@ -133,9 +134,10 @@ def new_nonce() -> bytes:
 
 
 def initiate(mine: MemberCredentials, nonce: bytes, binding: bytes) -> Steps[Identity]:
-    """Return the steps of a handshake for the member that connects; their result is the peer's identity.
-    ``mine``: this member's credentials. ``nonce``: a random number, which becomes the connection's id.
-    ``binding``: the hashes of the TLS certificates in use. The steps raise HandshakeFailed."""
+    """Return the steps of a handshake for the member that connects, a generator that :func:`perform` runs;
+    their result is the peer's identity. ``mine``: this member's credentials. ``nonce``: a random number,
+    which becomes the connection's id. ``binding``: the hashes of the TLS certificates in use. The steps
+    raise HandshakeFailed."""
     yield Hello(nonce)
     answer = yield None
     if isinstance(answer, Refused):
@@ -157,10 +159,10 @@ def initiate(mine: MemberCredentials, nonce: bytes, binding: bytes) -> Steps[Ide
 def accept(
     mine: MemberCredentials, binding: bytes, proven: Callable[[bytes, Identity], None]
 ) -> Steps[tuple[bytes, Identity]]:
-    """Return the steps of a handshake for the member that accepts a connection; their result is the
-    connection's id and the peer's identity. ``mine``: this member's credentials. ``binding``: the hashes of
-    the TLS certificates in use. ``proven``: called with the id and the identity before the peer can know that
-    it is accepted. The steps raise HandshakeFailed."""
+    """Return the steps of a handshake for the member that accepts a connection, a generator that
+    :func:`perform` runs; their result is the connection's id and the peer's identity. ``mine``: this
+    member's credentials. ``binding``: the hashes of the TLS certificates in use. ``proven``: called with the
+    id and the identity before the peer can know that it is accepted. The steps raise HandshakeFailed."""
     hello = expect(Hello, (yield None))
     nonce = new_nonce()
     yield Challenge(nonce)

@@ -78,9 +78,10 @@ class Connections:
         return connection is not None and connection.in_use
 
     def settle(self, connection: MemberConnection) -> Steps[MemberConnection | None]:
-        """Return the steps by which this member and the peer agree whether to use ``connection``. Their
-        result is None if ``connection`` is to be used, else the other connection that is used instead; they
-        raise HandshakeFailed."""
+        """Return the steps, a generator that :func:`~sqlfront_cluster.network.handshake.perform` runs, by
+        which this member and the peer agree whether to use ``connection``. Their result is None if
+        ``connection`` is to be used, else the other connection that is used instead; they raise
+        HandshakeFailed."""
         if self._name < connection.name:
             instead = self._reserve(connection)
             yield ConnectionVerdict(None if instead is None else instead.id)

@@ -21,9 +21,10 @@ class StageParts:
         self._part_of = {vertex.name: {vertex.name} for vertex in dag}
 
     def found(self) -> list[set[str]]:
-        """Return the parts, as sets of vertex names. Where not all local edges can join parts, since two
-        paths lead to the same vertex, the local edge that spans the most distributed edges stays cut: the
-        rows of the other edges have passed fewer filters."""
+        """Return the parts, as sets of vertex names. A local edge can't join two parts if rows also go from
+        one to the other by another path, since the stage would then wait for itself. If several local edges
+        exclude each other in this way, the one that spans the most distributed edges doesn't join its parts:
+        the rows of the others have passed fewer filters, so that moving them would cost more."""
         levels = _levels(self._dag)
 
         def span(edge: Edge) -> int:

@@ -58,8 +58,9 @@ class SenderStatistics(msgspec.Struct, frozen=True):
 
 class ReceiverStatistics(msgspec.Struct, frozen=True):
     """A snapshot of a stream's receiving end, in bytes: arrived, consumed, waiting now, the peak of waiting,
-    the current window and the widest window. ``acknowledgements``: the number sent, including ``late`` ones
-    sent by the clock. Bytes in transit never exceed the widest window and one batch."""
+    the current window and the widest window. ``acknowledgements``: the number sent; ``late``: how many of
+    them :meth:`RemoteInput.adapt` sent, which the clock calls. Bytes in transit never exceed the widest
+    window and one batch."""
 
     stream: EdgeStream
     arrived: int

@@ -96,8 +96,9 @@ class Execution:
     # ---- starting
 
     def start(self, plan: ExecutionPlan, on_end: "Callable[[Execution], None]", runner: InlineRunner) -> None:
-        """Start an inline job: make all tasklets of ``plan`` runnable. They run on the thread that reads the
-        result, joins, or calls :meth:`pump`. ``on_end`` is called when the job has ended."""
+        """Start an inline job: put all tasklets of ``plan`` into the queue of ``runner``. They run on the
+        thread that reads the result, joins, or calls :meth:`pump`. ``on_end`` is called when the job has
+        ended."""
         self._adopt(plan, on_end)
         self._runner = runner
         schedule = runner.schedule

@@ -59,9 +59,10 @@ AnyLink: TypeAlias = Link | OutgoingStream | IncomingStream
 
 
 class InputWiring(msgspec.Struct, frozen=True):
-    """One input of a processor instance. ``links``: the indexes of the links that the input combines.
-    ``sort_keys``: the order by which the links are merged; empty = no order. ``takes_turns``: one piece of
-    each link is read in turn. ``priority``: ``Take()`` reads the input of the lowest number first."""
+    """One input of a processor instance. ``links``: the indexes, in :class:`Blueprint`, of the links that the
+    input combines. ``sort_keys``: the order by which the links are merged; empty = no order. ``takes_turns``:
+    one piece of each link is read in turn. ``priority``: a processor that asks for a batch of any of its
+    inputs gets one from the input with the lowest priority number first."""
 
     links: tuple[int, ...]
     sort_keys: tuple[SortKey, ...]
@@ -88,7 +89,13 @@ class OutputWiring(msgspec.Struct, frozen=True):
 class TaskletPlace(msgspec.Struct, frozen=True, kw_only=True):
     """The data of one tasklet: instance number ``instance`` of the vertex at position ``vertex`` of the DAG,
     with its inputs and outputs. With ``vertex`` -1, the tasklet is a sender to, or a receiver from, another
-    member."""
+    member.
+
+    The vertex has ``parallelism`` instances on this member and ``total_parallelism`` on all members; counted
+    over all members, the first instance here has the number ``first_global_index``. This member is number
+    ``member_index`` of the ``member_count`` members that run the vertex. ``partitions``: those that this
+    instance handles. ``lone_input`` and ``lone_output``: the index of the only link of all inputs or all
+    outputs; None if there are none or several."""
 
     name: str
     vertex: int

@@ -26,9 +26,9 @@ def footprint(batch: pa.RecordBatch) -> int:
 
 
 def take_all(ordinal: int, context: ProcessorContext, columns: Sequence[int] | None = None) -> Block:
-    """Take all rows of input ``ordinal``, and return them as one batch, whose bytes stay charged; None if
-    there are no rows. ``columns``: the ordinals of the columns to keep, None = all. This is a generator that
-    yields the requests."""
+    """Take all rows of input ``ordinal``, and return them as one batch, whose bytes stay charged to the
+    memory account of ``context``; None if there are no rows. ``columns``: the ordinals of the columns to
+    keep, None = all. This is a generator that yields the requests."""
     batches, size = yield from _take(ordinal, None, context, columns=columns)
     if len(batches) < 2:
         return batches[0] if batches else None
@@ -43,8 +43,9 @@ class Blocks:
     """An input as batches of a useful size, since operators over columns pay per call: many small batches
     cost more than copying the batches together. ``reductions`` drop rows before the rows take memory.
 
-    The last block stays charged until :meth:`give_back` or the next :meth:`take`. The charge includes the
-    memory for grouping or matching the block's rows, and as many bytes again for the results.
+    The last block stays charged to the memory account of ``context`` until :meth:`give_back` or the next
+    :meth:`take`. The charge includes the memory for grouping or matching the block's rows, and as many bytes
+    again for the results.
     """
 
     def __init__(self, ordinal: int, context: ProcessorContext, reductions: Sequence[Reduction] = ()) -> None:

@@ -117,8 +117,9 @@ class KeyDirectory:
 
 
 class _Coder(Protocol):
-    """A mapping from the values of one key column to codes, ``0 <= code < bound``. A value that the build
-    side does not have gets the code ``bound - 1``; the code of null is undefined."""
+    """A mapping from the values of one key column to codes, ``0 <= code < bound``. A value that no row of the
+    directory has gets the code ``bound - 1``; the code of null is undefined. ``fixed_cost``: the least number
+    of values per call for which the call's fixed cost does not matter."""
 
     bound: int
     #: The least number of values per call for the fixed cost of the call not to matter.
@@ -173,7 +174,7 @@ class _RangeCoder:
 
 
 class _TableCoder:
-    """A coder for whole numbers that lie far apart, by a hash table of the build side's numbers."""
+    """A coder for whole numbers that lie far apart, by a hash table of the numbers in the directory."""
 
     fixed_cost = 0
 
@@ -188,9 +189,9 @@ class _TableCoder:
 
 
 class _StringCoder:
-    """The base of the coders for strings and binaries; ``known`` is the number of values of the build side.
-    The codes of a dictionary's values are looked up once, and reused for further arrays with the same
-    dictionary."""
+    """The base of the coders for strings and binaries; ``known`` is the number of different values in the
+    directory. The codes of a dictionary's values are looked up once, and reused for further arrays with the
+    same dictionary."""
 
     def __init__(self, known: int) -> None:
         self.bound = known + 1
@@ -213,7 +214,7 @@ class _StringCoder:
 
 
 class _ValueCoder(_StringCoder):
-    """A coder for few different strings or binaries, by Arrow's lookup, which hashes the build side's values
+    """A coder for few different strings or binaries, by Arrow's lookup, which hashes the directory's values
     anew at each call."""
 
     def __init__(self, values: pa.Array) -> None:
@@ -240,7 +241,7 @@ class _TextCoder(_StringCoder):
 
 
 class _ObjectCoder:
-    """A coder for nested values, by a Python dict of the build side's values."""
+    """A coder for nested values, by a Python dict of the directory's values."""
 
     fixed_cost = 0
 

@@ -52,7 +52,7 @@ def is_variable(data_type: pa.DataType) -> bool:
 
 def size_of(datum: Datum) -> int:
     """Return the number of bytes of a column, or of a scalar (0 for null). A slice of a column counts with
-    its entire buffers as long as these have at most UNCOUNTED bytes."""
+    its entire buffers as long as these have at most :data:`UNCOUNTED` bytes, else with its own rows only."""
     if isinstance(datum, pa.Array):
         size: int = datum.get_total_buffer_size()  # of the whole buffers: quick, and often small enough
         return size if size <= UNCOUNTED else datum.nbytes
@@ -157,12 +157,14 @@ def of_arguments(arguments: tuple[Datum, ...], rows: int) -> int:
 
 
 def times(factor: int) -> Growth:
-    """Return a rule for functions that make at most ``factor`` times the bytes of their arguments."""
+    """Return a rule (:data:`Growth`, a function that bounds the bytes which a SQL function makes) for
+    functions that make at most ``factor`` times the bytes of their arguments."""
     return lambda arguments, rows: factor * of_arguments(arguments, rows)
 
 
 def at_most(size: int) -> Growth:
-    """Return a rule for functions that make at most ``size`` bytes per row, whatever the arguments."""
+    """Return a rule (:data:`Growth`, a function that bounds the bytes which a SQL function makes) for
+    functions that make at most ``size`` bytes per row, whatever the arguments."""
     return lambda arguments, rows: size * rows
 
 

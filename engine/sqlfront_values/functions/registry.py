@@ -138,8 +138,8 @@ class ScalarFunction(msgspec.Struct, frozen=True):
     values instead of the rows (only if the function is also deterministic and cannot fail).
 
     At the positions ``exact``, only a narrower number is cast to the declared type (Spark's
-    ``ExpectsInputTypes``); COMMON arguments at these positions don't mix strings with other types. If
-    ``variadic``, the last of these positions repeats.
+    ``ExpectsInputTypes``); arguments of :attr:`Kind.COMMON` at these positions don't mix strings with other
+    types. If ``variadic``, the last of these positions repeats.
 
     The arguments at the positions ``constants`` must be constant (Spark: foldable); if their values decide
     the result's type, ``constant_result`` computes the type from the types and these values.
@@ -226,10 +226,12 @@ _FEW: Final = 1024
 
 
 def large_unless(position: int) -> Callable[[Call], bool]:
-    """Return a function for ``can_fail``, which says whether a call's result may get too large.
+    """Return a function for :attr:`ScalarFunction.can_fail` of SQL functions that fail only if a result gets
+    too large.
 
-    The function returns False if the argument at ``position`` (from 0) is missing, null, a literal number up
-    to :data:`_FEW`, or a literal text up to that length; else True."""
+    The function returns False, since the result of the call can't get too large, if the argument at
+    ``position`` (from 0) is missing, null, a literal number up to :data:`_FEW`, or a literal text up to that
+    length; else True."""
 
     def fails(call: Call) -> bool:
         if len(call.arguments) <= position:

@@ -51,8 +51,9 @@ class Binding(msgspec.Struct, frozen=True):
     ``arguments`` are the values of the query's parameters, followed by the values of its lifted literals:
     literals of the text that became parameters, so that texts with other values share the plan. ``pinned``
     has the positions of the arguments on whose value, not only type, the plan depends. ``lifted`` maps the
-    positions of lifted literals to whether a minus sign stands before the literal; ``titles`` maps ordinals
-    of result columns to the parameters whose values name these columns.
+    positions of lifted literals to whether a minus sign stands before the literal. ``titles`` maps ordinals
+    of result columns to parameters: such a column is the parameter alone, and is named by the value that the
+    parameter has in a run, as the column of ``SELECT 5`` is named ``5``.
 
     ``relations`` are the names of the tables and views read, ``temporary`` the temporary relations among
     them, ``lookups`` the catalog's lookups with the results, ``snapshots`` the tables read with their

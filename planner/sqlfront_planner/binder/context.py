@@ -357,7 +357,7 @@ class StatementContext(msgspec.Struct):
 
     def title(self, name: str, column: int) -> Expr:
         """Return the expression of the parameter ``name``, which alone forms the result column with the
-        ordinal ``column``. If the parameter's type is one of ``_NAMING``, ``titles`` records that in each run
+        ordinal ``column``. For a boolean, INT, BIGINT, DOUBLE or string, ``titles`` records that in each run
         the argument's value names the column."""
         parameter = self.parameter(name)
         if isinstance(parameter, Parameter) and parameter.type in _NAMING:
@@ -366,8 +366,8 @@ class StatementContext(msgspec.Struct):
 
     def titled(self, expression: Expr) -> Expr:
         """Return a parameter as a literal with its value, from which a column's name is made; any other
-        expression is returned unchanged. The parameter is pinned unless it is in ``titles``, since those name
-        their column anew in each run."""
+        expression is returned unchanged. The plan then depends on the value (:meth:`pin`), unless the
+        parameter is in ``titles``: those name their column anew in each run."""
         if isinstance(expression, Parameter) and expression in self.titles.values():
             return Literal(expression.type, self._value(expression.index))
         return self.known_value(expression)
@@ -392,8 +392,8 @@ class StatementContext(msgspec.Struct):
         return parameter
 
     def settle(self, expression: Expr) -> Expr:
-        """Return a lifted literal's parameter as a literal again, and pin its value; a parameter of the user,
-        and any other expression, is returned unchanged."""
+        """Return a lifted literal's parameter as a literal again, and record that the plan depends on its
+        value (:meth:`pin`); a parameter of the user, and any other expression, is returned unchanged."""
         if isinstance(expression, Parameter) and expression.index >= self.arguments.given:
             return self.known_value(expression)
         return expression
@@ -413,8 +413,8 @@ class StatementContext(msgspec.Struct):
         return self.arguments.values[place] if literal is None else literal.value
 
     def known_value(self, expression: Expr) -> Expr:
-        """Return a parameter as a literal with the argument's value, and pin the value; any other expression
-        is returned unchanged."""
+        """Return a parameter as a literal with the argument's value, and record that the plan depends on the
+        value (:meth:`pin`); any other expression is returned unchanged."""
         if isinstance(expression, Parameter):
             return Literal(expression.type, self.pin(expression.index))
         return expression

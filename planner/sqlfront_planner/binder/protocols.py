@@ -26,10 +26,13 @@ class Queries(Protocol):
 
     @property
     def enclosing(self) -> Scope | None:
-        """The scope around the subquery that is being bound; None outside of subqueries."""
+        """The scope of the expression that contains the subquery being bound; None outside of subqueries.
+        Only a column in FROM or WITH of the subquery is looked up here, to be refused; other parts of the
+        subquery read that scope as the ``parent`` of :meth:`bind`."""
 
     def bind(self, query: exp.Expr, parent: Scope | None = None) -> BoundQuery:
-        """Bind a query; ``parent`` is the scope of the enclosing query, None if there is none."""
+        """Bind a query. ``parent`` is the scope of the enclosing query, whose columns the query may read;
+        None if there is none."""
 
     def within(self, query: exp.Expr, scope: Scope) -> BoundQuery:
         """Bind a subquery that stands in an expression; ``scope`` is the scope of that expression."""

@@ -48,8 +48,9 @@ _SETS: Final[dict[type[exp.Expr], tuple[str, SetKind, SetKind]]] = {
 class QueryBinder(msgspec.Struct, frozen=True):
     """A binder of queries; ``common`` holds the common table expressions in scope, by lower-case name.
 
-    ``enclosing`` is the scope around the subquery that is being bound; in Spark, FROM and WITH of the
-    subquery may read that scope.
+    ``enclosing`` is the scope of the expression that contains the subquery being bound, None outside of
+    subqueries. In Spark, FROM and WITH of the subquery may read that scope; here a column of it is refused
+    with NotSupportedError.
     """
 
     context: StatementContext

@@ -13,8 +13,9 @@ from sqlfront_values.expressions import Column, Expr
 
 class ScopeColumn(msgspec.Struct, frozen=True):
     """A column that SQL can name. ``expression`` computes the column from the scope's row; ``qualifier``
-    holds the parts that may stand before the name, in lower case (``("t",)``, ``("default", "t")``); a
-    ``hidden`` column is reachable by its qualified name only and is not part of ``*``."""
+    holds the parts that may stand before the name, in lower case (``("t",)``, ``("default", "t")``). A
+    ``hidden`` column (one that USING has merged into another) is reachable by its qualified name only: it is
+    part of ``t.*`` but not of ``*``."""
 
     name: str
     expression: Expr
@@ -126,8 +127,8 @@ def relation(
 
 
 def named(expression: Expr, name: str) -> Expr:
-    """Return a Column with the name ``name``, by which the query calls it; return any other expression
-    unchanged."""
+    """Return the expression under the name by which the query calls it: a Column gets the name ``name``, any
+    other expression has no name and is returned unchanged."""
     if isinstance(expression, Column) and expression.name != name:
         return Column(expression.type, expression.ordinal, name)
     return expression

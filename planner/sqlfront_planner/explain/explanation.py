@@ -124,9 +124,10 @@ class ExplainedScan(msgspec.Struct, frozen=True):
     ``partitioned_by``: the columns of the table's partition key. ``by``: the columns by whose values the scan
     finds rows (empty: the scan reads everything that isn't skipped). ``keys``: those values as SQL text; None
     = all values, or values known only at run time. ``partitions``, ``members``: how many of the table's
-    partitions and of the members the scan reads on. ``chunks`` (of a memory table), ``files`` and
-    ``row_groups``: how many of these parts remain after skipping by known bounds of the values.
-    ``spark_seconds``: the time until the last row that Spark computed for the query arrived.
+    partitions and of the members the scan reads on. ``chunks`` (pieces of a memory table's segments),
+    ``files`` and ``row_groups`` (of Parquet files, say): how many of these parts remain after skipping by
+    known bounds of the values. ``spark_seconds``: the time until the last row that Spark computed for the
+    query arrived.
     """
 
     vertex: str

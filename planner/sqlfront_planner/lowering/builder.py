@@ -71,7 +71,8 @@ class StorageTarget(msgspec.Struct, frozen=True):
 
 
 class Builder(msgspec.Struct):
-    """A builder of a DAG, which adds vertices and edges to ``dag``.
+    """A builder of a DAG, which adds vertices and edges to ``dag``, its scans to ``scans``, and the objects
+    that their sources need at run time to ``resources``, by key.
 
     ``parallel``: vertices may get several instances on a member. ``exchange``: rows may be routed to the
     instance of their key; else one instance collects rows that belong together. ``distributed``: the DAG is
@@ -124,7 +125,7 @@ class Builder(msgspec.Struct):
 
     def store(self, source: Fragment, store: StorageTarget) -> Fragment:
         """Add the vertex that stores the rows of ``source``, with one instance on each member. Return its
-        fragment, whose rows are the members' reports."""
+        fragment, whose rows are the instances' reports on what they stored."""
         vertex = self.dag.vertex(self.dag.unique_name(f"store {store.name}"), store.processor, 1)
         if not store.keys:
             self.deal(source, vertex)
@@ -144,8 +145,8 @@ class Builder(msgspec.Struct):
         self.dag.edge(edge.distributed() if self.distributed else edge)
 
     def _add_in_turn(self, source: Fragment, edge: Edge) -> None:
-        """Add an edge from ``source``. In one process the consumers read the source's instances in turn if
-        they emit pieces, so that they get the rows in the source's order."""
+        """Add an edge from ``source``. In one process, if the source's instances emit pieces, the consumers
+        read one piece from each instance in turn, and so get the rows in the source's order."""
         self._add(edge.in_turn() if source.in_pieces and not self.distributed else edge)
 
     def keep(self, source: Fragment, target: Vertex, ordinal: int = 0, *, priority: int = 0) -> None:

@@ -1,9 +1,9 @@
 """The Pipeline API: DAGs from a chain of steps in Python instead of from SQL.
 
-A pipeline is plain data: a tuple of steps that, in transit, holds functions only in pickled form. After
-submission the coordinator plans the pipeline to the core DAG. ``stages`` (the API) produces ``steps``;
-``plan`` and ``fusion`` make the DAG of the steps; ``submission`` logs and runs the DAG. ``aggregations`` and
-``endpoints`` are arguments of steps, ``insertion`` writes rows into a table.
+A pipeline is plain data: a tuple of steps (read, map, join, write, ...), in which Python functions are
+pickled when it is sent to another process. The coordinator makes a DAG of the submitted steps. ``stages``
+(the API) produces ``steps``; ``plan`` and ``fusion`` make the DAG of the steps; ``submission`` logs and runs
+the DAG. ``aggregations`` and ``endpoints`` are arguments of steps, ``insertion`` writes rows into a table.
 
 Counting the words of some lines:
 

@@ -18,8 +18,8 @@ class Insertion:
         self._overwrite = overwrite
 
     def open(self, context: ProcessorContext) -> "_Insert":
-        """Begin an insert, and return the writer of the insert's rows. The insert formats times as text in
-        the time zone of the session."""
+        """Begin an insert, and return the writer of its rows. A table that stores times as text, such as a
+        CSV file, gets them in the time zone of the session."""
         zone = context.settings.time_zone
         write = self._table.begin_insert(overwrite=self._overwrite, time_zone=zone)
         return _Insert(write, self._table.schema)

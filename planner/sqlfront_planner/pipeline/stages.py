@@ -61,9 +61,10 @@ class Pipeline:
         only_on: _Place = None,
     ) -> "Stage":
         """Add a step that reads rows from a source (see :mod:`.endpoints`) or all rows of a table.
-        ``parallelism``: instances per member, None = the source's preference or one per worker.
-        ``only_on``: the member that runs the source's only instance in the cluster, None = instances on
-        every member. Raises InterfaceError for a table with ``only_on``."""
+        ``parallelism``: instances per member, None = the source's preference or one per worker. ``only_on``:
+        run a single instance of the source in the cluster, on a given member (``OnlyOn``) or on the owner of
+        a key's partition (``OwnerOf``); None = instances on every member. Raises InterfaceError for a table
+        with ``only_on``."""
         if isinstance(source, OpenedSource):
             return self._add(ReadStep(name or source.title, source.schema, (), parallelism, source, only_on))
         if only_on is not None:
@@ -105,8 +106,9 @@ class Stage:
         name: str = "map",
         parallelism: int | None = None,
     ) -> "Stage":
-        """Add a step that maps each row by ``function(*values)``. The function returns the value if
-        ``output`` is a single column, else a tuple with a value for each column of ``output``.
+        """Add a step that maps each row by ``function(*values)``, called with the values of the row's
+        columns. ``output`` is the new row: a field for a single column, whose value the function returns, or
+        a schema, for whose columns the function returns a tuple of values.
 
         A row costs one to two microseconds and holds the interpreter's lock, a hundred times the cost of an
         Arrow kernel: prefer :meth:`map_batches` if a kernel exists.
@@ -276,8 +278,9 @@ class Stage:
         only_on: _Place = None,
     ) -> Pipeline:
         """Add a step that writes the rows into a sink (see :mod:`.endpoints`), and return the pipeline.
-        :meth:`insert_into` writes into tables. ``only_on``: the member that runs the sink's only instance
-        in the cluster, None = instances on every member."""
+        :meth:`insert_into` writes into tables. ``only_on``: run a single instance of the sink in the cluster,
+        on a given member (``OnlyOn``) or on the owner of a key's partition (``OwnerOf``); None = instances on
+        every member."""
         return self._write(replace(sink, schema=self.schema), name or sink.title, parallelism, only_on)
 
     def insert_into(self, table: WritableTable, *, overwrite: bool = False, name: str = "insert") -> Pipeline:

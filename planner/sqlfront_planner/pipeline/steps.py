@@ -31,8 +31,10 @@ class OwnerOf(msgspec.Struct, frozen=True):
 
 
 class Step(msgspec.Struct, frozen=True, tag_field="step", tag=True):
-    """The base of all steps. ``parallelism``: instances per member, None = the operator's preference or one
-    per worker."""
+    """The base of all steps of a pipeline: one operation, such as a read, a map, a join or a write, from
+    which planning makes vertices of the DAG. ``schema``: the columns of the rows that the step emits.
+    ``inputs``: the steps whose rows it reads, as positions in :attr:`.Definition.steps`. ``parallelism``:
+    instances per member, None = the operator's preference or one per worker."""
 
     name: str
     schema: pa.Schema
@@ -114,7 +116,8 @@ class WriteTable(Step, frozen=True, tag_field="step", tag=True):
 
 
 class Definition(msgspec.Struct, frozen=True):
-    """A pipeline as data. ``preserve_order``: rows keep their order on each path from a source."""
+    """A pipeline as data. ``steps`` are in an order in which each comes after its inputs. ``preserve_order``:
+    rows keep their order on each path from a source."""
 
     steps: tuple[Step, ...]
     preserve_order: bool = False

@@ -42,8 +42,9 @@ class Candidate(msgspec.Struct, frozen=True):
 
     def value(self, literal: ToLiteral, settings: Settings) -> object:
         """Return the only value of the column that is equal to the expression after the casts; None stands
-        for null. ``literal`` gives the literals of this run. Raises NoSuchValue if no value of the column
-        is equal to the expression, UnknownInRun if the expression's value is unknown."""
+        for null. ``literal`` maps a Parameter or RunValue to the literal with its value in this run. Raises
+        NoSuchValue if no value of the column is equal to the expression, UnknownInRun if the expression's
+        value is unknown."""
         value = constant(self.expression, literal, settings)
         if value is None:
             if self.null_safe:
@@ -66,7 +67,8 @@ class OneOf(msgspec.Struct, frozen=True):
 
     @property
     def most(self) -> int | None:
-        """The greatest number of values that satisfy the constraint in any run."""
+        """The greatest number of values that satisfy the constraint in any run; always known for this
+        constraint, so never None."""
         return len(self.candidates) + self.or_null
 
     def values(self, literal: ToLiteral, settings: Settings) -> Values:

@@ -29,9 +29,9 @@ class Sources:
         self._constants = compiler.constants
 
     def step(self, scan: ScanVertex, inputs: Sequence[RowStep]) -> RowStep | None:
-        """Make the step of a scan, a lookup by key or a read of a small table, and add it to ``found`` or
-        ``tables``. Return None if the scan needs a job. ``inputs``: the steps of the scan's inputs, whose
-        rows may give the keys."""
+        """Make the step of a scan, the function that returns its rows by a lookup by key or from a small
+        table, and add the lookup to ``found`` or the table to ``tables``. Return None if the scan needs a
+        job. ``inputs``: the steps of the scan's inputs, whose rows may give the keys."""
         request = scan.request
         types = tuple([column.type for column in table_row(scan.relation.schema, request.columns)])
         access = row_access(scan.snapshot)

@@ -16,7 +16,8 @@ _SCHEME: Final = re.compile(r"([^:/?#]+):")
 
 class DirectoryTarget(msgspec.Struct, frozen=True):
     """The target of INSERT OVERWRITE DIRECTORY: the directory's ``path`` (a file path or a URL), and the file
-    format with its ``options``. ``format`` None: one of Hive's formats."""
+    format with its ``options``. ``format`` None: the statement asks for one of Hive's formats, which are
+    refused when it runs."""
 
     path: str
     format: str | None

@@ -210,8 +210,9 @@ class RenameRelation(msgspec.Struct, frozen=True):
 
 
 class AddedColumn(msgspec.Struct, frozen=True):
-    """A column of ADD COLUMN. ``name`` is dotted for a field inside of a column. ``after``: the column that
-    AFTER names, None without AFTER; FIRST is accepted and has no effect, as in Spark."""
+    """A column of ADD COLUMN. ``name`` is dotted for a field inside of a column. ``required``: the column is
+    NOT NULL. ``after``: the column that AFTER names, None without AFTER; FIRST is accepted and has no effect,
+    as in Spark."""
 
     name: str
     type: pa.DataType
@@ -310,15 +311,17 @@ class Insert(msgspec.Struct, frozen=True):
 
 
 class OuterParameter(msgspec.Struct, frozen=True):
-    """A parameter outside of the statement's query. ``name`` is its name, or that of a ``?``, as for
-    parameters inside of a query."""
+    """A parameter that stands outside of the statement's query. ``name`` is that of ``:name``, without the
+    colon; for ``?`` it is a :class:`~sqlfront_planner.tokens.marks.PositionalParameter`, which has the
+    position among all ``?`` of the statement."""
 
     name: str
 
 
 class InsertDirectory(msgspec.Struct, frozen=True):
     """``INSERT OVERWRITE [LOCAL] DIRECTORY [path] USING format [OPTIONS (key value, ...)] query``. ``path``
-    is None if the options have the path. ``format`` None: one of Hive's formats."""
+    is None if the options have the path. ``format`` None: the statement asks for one of Hive's formats, which
+    are refused when it runs."""
 
     query: Query
     path: str | OuterParameter | None = None
@@ -488,7 +491,8 @@ class RefreshPath(msgspec.Struct, frozen=True):
 
 
 class RepairTable(msgspec.Struct, frozen=True):
-    """``[MSCK] REPAIR TABLE name [ADD | SYNC PARTITIONS]``: look for partition directories."""
+    """``[MSCK] REPAIR TABLE name [ADD | SYNC PARTITIONS]``: list the partition directories of the table's
+    files again, so that new ones are read and missing ones are not."""
 
     name: str
 

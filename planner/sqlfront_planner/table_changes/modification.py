@@ -1,5 +1,5 @@
-"""Plans of DELETE and UPDATE: for a table whose rows are numbered, the affected rows with their numbers; for
-any other table, all rows as they are after the statement.
+"""Plans of DELETE and UPDATE. For a memory table, which finds a row again by its number, they yield the
+affected rows with their numbers; for any other table, all rows as they are after the statement.
 
 Source: Spark's row-level operations. A statement affects the rows for which the condition is true, and no
 rows for which the condition is null. New values are computed from the old row, for affected rows only, and
@@ -22,16 +22,18 @@ from sqlfront_values.types import BOOLEAN, VOID, sql_name
 def deleted(bound: LogicalPlan, numbered: Table, keys: tuple[int, ...]) -> LogicalPlan:
     """Plan the rows that DELETE removes; the result's columns are ``keys`` (ordinals of the table) and the
     row number. ``bound`` is the bound query of the statement: the table's columns and the condition.
-    ``numbered`` is the table with additional columns at the end, of which the last is the row number."""
+    ``numbered`` is the memory table with the row number, by which the table finds the row again, as an
+    additional last column; columns that tell the row's member may stand before it."""
     rows = _meant(bound, numbered)
     row = rows.row()
     return _select(rows, (*(row[key] for key in keys), row[-1]))
 
 
 def changed(bound: LogicalPlan, numbered: Table, columns: tuple[str, ...], name: str) -> LogicalPlan:
-    """Plan the rows that UPDATE changes, with their new values, and with the additional columns of
-    ``numbered``, the last of which is the row number. ``bound`` is the bound query of the statement: the
-    table's columns, a value for each of ``columns``, and the condition. ``name`` is the table's name."""
+    """Plan the rows that UPDATE changes: the table's columns with their new values, then the additional
+    columns of ``numbered``, which is the memory table as of :func:`deleted`. ``bound`` is the bound query of
+    the statement: the table's columns, a value for each of ``columns``, and the condition. ``name`` is the
+    table's name."""
     rows = _meant(bound, numbered)
     items: list[Expr] = list(rows.row())
     for place, stored in _assignments(bound, columns, name, _scan(bound).table.schema).items():

@@ -27,7 +27,7 @@ def show_create_table(run: StatementRun, statement: ShowCreateTable) -> CommandO
     """SHOW CREATE TABLE: show the statement that would make the table or view anew. As in Spark, a table is
     named as this statement names it, a view by its own name in lower case. Raises
     EXPECT_PERMANENT_VIEW_NOT_TEMP for a temporary relation, UNSUPPORTED_FEATURE.TABLE_OPERATION for a system
-    table, FoundElsewhere for a relation of Spark."""
+    table, and FoundElsewhere, so that Spark answers, for a relation of Spark."""
     entry, parts = relation(run, statement.name), name_parts(statement.name)
     origin = origin_of(entry)
     if is_system_table(parts):

@@ -133,7 +133,7 @@ def show_columns(run: StatementRun, statement: ShowColumns) -> CommandOutcome:
 def show_properties(run: StatementRun, statement: ShowProperties) -> CommandOutcome:
     """SHOW TBLPROPERTIES: show the properties of a table or view, with secrets hidden, in the order of the
     keys. For one key, show its value, or Spark's sentence that the key is missing. A temporary relation has
-    no properties. Raises FoundElsewhere for a relation of Spark."""
+    no properties. Raises FoundElsewhere, so that Spark answers, for a relation of Spark."""
     entry, key = relation(run, statement.name), statement.key
     if entry.temporary:
         return shown(_PROPERTIES, [])

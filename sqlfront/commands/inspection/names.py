@@ -103,9 +103,9 @@ def own_relations(run: StatementRun, database: str | None) -> list[Entry]:
 
 
 def relations_beside(run: StatementRun, database: str | None) -> list[Entry]:
-    """Return the relations of this session that a SHOW statement shows in the schema in addition to Spark's:
-    temporary ones in every schema, permanent ones in the default schema alone. Copies of Spark's relations
-    are left out, since Spark shows the relations themselves. Needs a Spark session."""
+    """Return the relations of this session that a SHOW statement adds to Spark's own list for the schema:
+    temporary relations in every schema, permanent ones in the default schema alone. CACHE TABLE's copies of
+    Spark's relations are left out, since Spark's list has the relations themselves. Needs a Spark session."""
     spark = run.spark
     assert spark is not None
     is_here = is_default(name_parts(database or run.context.settings.database))
@@ -148,8 +148,9 @@ def system_schema(database: str | None) -> str | None:
 
 def relation(run: StatementRun, name: str) -> Entry:
     """Return the entry of a dotted name: of the catalog's relation, a system table, or the files of
-    ``format.`path```. Raises TABLE_OR_VIEW_NOT_FOUND if the name stands for nothing, FoundElsewhere for a
-    relation of Spark and for a copy of such a relation."""
+    ``format.`path```. Raises TABLE_OR_VIEW_NOT_FOUND if the name stands for nothing. Raises FoundElsewhere,
+    so that Spark runs the statement, for a relation of Spark and for CACHE TABLE's copy of such a
+    relation."""
     catalog, parts = run.context.catalog, name_parts(name)
     found = catalog.lookup(parts)
     if found is not None:
@@ -163,8 +164,8 @@ def relation(run: StatementRun, name: str) -> Entry:
 
 
 def schema_of(run: StatementRun, name: str, entry: Entry) -> pa.Schema:
-    """The columns of a relation; ``name`` is the relation's name in the statement. Raises the binder's error
-    for a view whose query is no longer valid."""
+    """Return the columns of a relation; ``entry`` is its entry in the catalog, ``name`` its name in the
+    statement. Raises the binder's error for a view whose query is no longer valid."""
     return run.all_rows(name, entry).schema
 
 

@@ -89,8 +89,8 @@ class MetricsEndpoint:
 
 class SessionMetrics:
     """The watcher that counts a session's statements for the metrics at the address ``host:port``.
-    ``runner``: the engine or member that runs the session's jobs; ``plans``: its plan cache. Errors: see
-    :func:`open_endpoint`."""
+    ``runner``: the engine or member that runs the session's jobs; ``plans``: the session's plan cache.
+    Errors: see :func:`open_endpoint`."""
 
     def __init__(
         self, address: str, observer: Observer, runner: Engine | Member, plans: PlanCache[Plan]

@@ -45,7 +45,8 @@ def characters(texts: pa.Array) -> bytes:
 
 
 def has_empty(texts: pa.Array) -> bool:
-    """Return whether any text of an array is empty; a null may count as empty."""
+    """Return whether any text of an array is empty. A null has no text either, so that an array with nulls
+    may give True without an empty text."""
     return bool(np.any(np.diff(_offsets(texts)) == 0))
 
 

@@ -67,7 +67,7 @@ def advice_for(
 
 
 def free_memory(context: "Context") -> float:
-    """Return the number of bytes of memory that are free for copies; in a cluster, all memory of the members,
-    used or not."""
+    """Return the number of bytes of memory that are free for CACHE TABLE's copies; for a session with several
+    members, all of their memory, used or not."""
     used = context.engine.memory.used if context.cluster is None else 0
     return context.memory - used

@@ -83,10 +83,10 @@ class Copier:
         self._refused = _EpochSet[tuple[str, ...]]()
 
     def way(self, request: "StatementRequest", otherwise: SparkWay, *, may_copy: bool) -> "Way":
-        """Return the way of a query that reads relations of Spark's and that Spark would run by the way
-        ``otherwise``. Once all its relations are read for the second time, the way is ``otherwise`` with
-        advice in its reason. If ``may_copy``, and the session's setting ``sqlfront.autocache`` is reached, it
-        is a way that copies the relations first.
+        """Decide the way of a query that reads relations of Spark's and that Spark would run by the way
+        ``otherwise``. From the second time on that all its relations are read, that is ``otherwise`` with
+        advice in its reason. If ``may_copy``, and the relations have been read as many times as the setting
+        ``sqlfront.autocache`` says, it is a way that copies the relations first.
 
         Advice takes Spark some 40 ms, once for each text. A new text gets none if another text over the same
         relations has got it."""

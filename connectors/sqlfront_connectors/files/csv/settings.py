@@ -28,7 +28,8 @@ _ALL_ROWS: Final = 0.99
 
 
 class CsvMode(Enum):
-    """The treatment of a malformed record."""
+    """The option ``mode``, the treatment of a malformed record: keep its readable fields, with null for the
+    others (PERMISSIVE), leave the record out (DROP), or raise an error (FAIL)."""
 
     #: Keep the readable fields; null for the others.
     PERMISSIVE = "PERMISSIVE"

@@ -47,8 +47,8 @@ def any_of(characters: str) -> re.Pattern[str]:
 
 
 class Tokenizer:
-    """A tokenizer of one file's texts into records, whose separator has one character. ``limited``: the
-    ordinals of the columns to which the dialect's limit ``max_chars`` applies; None = all.
+    """A tokenizer of one file's texts into records; the separator of fields is one character. ``limited``:
+    the ordinals of the columns to which the dialect's limit ``max_chars`` applies; None = all.
 
     >>> Tokenizer(Dialect()).line('1,"a, b",x"y')
     ['1', 'a, b', 'x"y']

@@ -16,8 +16,10 @@ from sqlfront_values.types import BOOLEAN, STRING, ddl, physical
 
 
 class Pushdown(Enum):
-    """The kind of the filters that Spark's parser checks while it reads a record. The parser stops reading
-    the record as soon as a filter is false, so that errors in the rest of the record go unnoticed."""
+    """The filters that Spark's parser checks while it reads a record: none (NONE), filters that a row of
+    nulls doesn't fulfil (DROPS_NULLS), or filters that a row of nulls may fulfil (PASSES_NULLS). The parser
+    stops reading the record as soon as a filter is false, so that errors in the rest of the record go
+    unnoticed."""
 
     NONE = "none"
     """No condition: the parser reads the whole record."""

@@ -48,7 +48,8 @@ _LIBERTIES: Final = {
 
 
 class JsonMode(Enum):
-    """The treatment of a malformed record."""
+    """The option ``mode``, the treatment of a malformed record: keep its readable fields, with null for the
+    others (PERMISSIVE), leave the record out (DROPMALFORMED), or raise an error (FAILFAST)."""
 
     PERMISSIVE = "PERMISSIVE"
     """Keep the readable fields, set the rest to null; the record's text goes into the column of corrupt

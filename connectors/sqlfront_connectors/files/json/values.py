@@ -86,8 +86,9 @@ class PartialError(ValueError):
 class Converters:
     """A maker of functions that convert JSON tokens into values of a type. ``zone``: the time zone of
     timestamps that state none. ``exact_bytes``: whether the tokens' bytes are the file's own, so that the
-    text of a number or object can be copied from them into a STRING column. If not, such a text is written
-    anew as Jackson does with ``copies``, and NotSupportedError is raised without."""
+    text of a number or object can be copied from them into a STRING column. ``copies``: what to do with such
+    a value if not ``exact_bytes``: True = write its text anew, as Jackson does; False = raise
+    NotSupportedError."""
 
     def __init__(self, settings: JsonSettings, zone: str, *, exact_bytes: bool, copies: bool = True) -> None:
         self._settings = settings

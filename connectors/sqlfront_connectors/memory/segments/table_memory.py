@@ -21,9 +21,9 @@ class TableMemory:
         self.held: set[int] = set()
 
     def hold(self, segments: Iterable[Segment], table: str) -> None:
-        """Charge the segments of a version that is about to be published; a part is released when nothing
-        refers to it any more. Raises OperationalError if the budget is exceeded; the message names the table,
-        the needed size, and the limit."""
+        """Charge the segments of a version that is about to be published, and their indexes. The bytes of a
+        segment or index are released when nothing refers to it any more. Raises OperationalError if the
+        budget is exceeded; the message names the table, the needed size, and the limit."""
         held, fresh = self.held, list[tuple[object, int]]()
         for segment in segments:
             if id(segment.batch) not in held:

@@ -34,12 +34,13 @@ def turn_of(document: Document) -> Turn:
 
 
 class TableDocument(msgspec.Struct, frozen=True):
-    """The definition of a spread table and its current version. ``creator``: the member that owns the table
-    until the catalog has a name for it. ``reloaded``: whether the table is filled again from its source when
-    rows are lost. ``number`` and ``key``: the version's number, and the key under which members have its
-    shares, None = no rows. ``known``: the version's statistics as
-    :func:`~sqlfront_connectors.memory.spread.share_statistics.encode_statistics` encodes them. ``dealt``: the
-    version of the member list that last changed the owners of partitions when the version was made.
+    """The definition of a spread table and its current version. ``creator``: the member that has made the
+    table; if it leaves the cluster while no name in the catalog means the table, the document is removed.
+    ``reloaded``: whether the table is filled again from its source when rows are lost. ``number`` and
+    ``key``: the version's number, and the key under which members have its shares, None = no rows.
+    ``known``: the version's statistics as
+    :func:`~sqlfront_connectors.memory.spread.share_statistics.encode_statistics` encodes them. ``dealt``:
+    the version of the member list that last changed the owners of partitions when the version was made.
     ``owners``: the owner of each partition at that time."""
 
     name: str
@@ -57,7 +58,7 @@ class TableDocument(msgspec.Struct, frozen=True):
 
 def encode_table(table: SpreadTable, version: TableVersion, creator: str) -> bytes:
     """Encode the :class:`TableDocument` that makes ``version`` the table's current version. ``creator``: the
-    member that owns the table until the catalog has a name for it."""
+    name of the member that has made the table, see :class:`TableDocument`."""
     return codec.encode(
         TableDocument(
             table.name,

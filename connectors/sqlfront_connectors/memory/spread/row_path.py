@@ -67,7 +67,7 @@ class RowRequest:
 
 class SpreadPath:
     """A lookup of rows by key (a :class:`~sqlfront_connectors.base.RowPath`) in a spread table. While it
-    exists, the members keep the version.
+    exists, the members keep the version. ``way``: the wanted columns and the columns of the key.
 
     A lookup sends one question to each member that may have rows with the keys. :meth:`find` raises
     OperationalError with SQLSTATE 40001 if partitions have changed their owners or the version is gone,

@@ -261,8 +261,10 @@ class SpreadTable(KeyedTable):
 
     @property
     def home_columns(self) -> tuple[int, ...]:
-        """The ordinals of the columns that determine the member of a row: the clustering columns; for a table
-        without clustering, the ordinal ``len(schema)``, which stands for the row's number."""
+        """The ordinals of the columns that determine the member of a row, as UPDATE and DELETE read the rows
+        (:class:`~sqlfront_connectors.memory.numbered_table.NumberedTable`): the columns of CLUSTERED BY; for
+        a table without CLUSTERED BY, the ordinal ``len(schema)``, which stands for the column HOME after the
+        table's columns."""
         return (len(self.schema),) if self.partitioning is None else self.partitioning.columns
 
     @contextmanager
@@ -347,7 +349,9 @@ class SpreadTable(KeyedTable):
 
 
 class ChangeMode(Enum):
-    """The relation of a new version's rows to the previous version's rows and to the input."""
+    """The relation of a new version's rows to the previous version's rows and to the input: the input is
+    added (APPEND) or replaces all rows (OVERWRITE); or its last column has the numbers of the rows to delete
+    (DELETE), and the other columns have the rows that replace them (UPDATE)."""
 
     APPEND = "append"
     """Keep the previous rows; the input's rows come behind them."""

@@ -160,6 +160,7 @@ class EpochStarted(Event, frozen=True):
     """A coordinator begins: the first record of each epoch. This event is durable before any task is
     scheduled.
 
+    ``member`` is the name of the coordinator's member, ``incarnation`` the id of that member's process.
     ``accepted`` is None if no earlier epoch has a record that counts. ``finished``: the tasks that the
     coordinator takes as finished. ``reset``: the tasks that run again although a record says that they
     finished."""
@@ -205,6 +206,7 @@ class SplitsListed(Event, frozen=True):
 class TaskFinished(Event, frozen=True):
     """A task finished. This event is durable before another task may read the output.
 
+    ``member`` is the name of the member that ran the task, ``incarnation`` the id of that member's process.
     ``output``: the files written. ``splits``: for each scan, by its vertex, the ids of the splits that the
     task consumed. ``deterministic``: whether a second run gives the same rows in the same partitions."""
 

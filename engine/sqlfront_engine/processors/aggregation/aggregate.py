@@ -89,7 +89,7 @@ class Aggregate(Processor, frozen=True, tag_field="processor", tag=True):
 
     def _output(self, table: StateTable, calls: AggregateCalls, context: ProcessorContext) -> pa.RecordBatch:
         """Return the batch to emit at the end of the input: states or results, by the mode. Its bytes stay
-        charged."""
+        charged to the memory account of ``context``."""
         states = table.merged()
         if self.mode is AggregateMode.PARTIAL:
             return states

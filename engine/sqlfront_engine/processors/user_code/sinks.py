@@ -40,10 +40,11 @@ class Writer(Protocol):
 
 
 class Sink(Processor, frozen=True):
-    """The base of sinks that are opened and closed; ``schema`` has the logical types of the input.
+    """The base of sinks that are opened and closed. A subclass provides :meth:`open`, which returns the
+    :class:`Writer` that takes the rows of one instance. ``schema`` has the logical types of the input.
 
-    The writer may block. There is one instance per member unless the vertex says otherwise. The instances on
-    a member can share an object, such as a connection: ``context.share.open(make, close)``.
+    The writer's methods may block. There is one instance per member unless the vertex says otherwise. The
+    instances on a member can share an object, such as a connection: ``context.share.open(make, close)``.
     """
 
     repeatable: ClassVar[bool] = False

@@ -30,7 +30,8 @@ from sqlfront_values.user_functions import UserFunction
 
 
 class OpenedSource(Processor, frozen=True):
-    """The base of sources that are opened and closed; ``schema`` has the logical types of the output.
+    """The base of sources that are opened and closed. A subclass provides :meth:`open`, which returns the
+    batches of one instance. ``schema`` has the logical types of the output.
 
     Reading may block. There is one instance per member unless the vertex says otherwise. The instances on a
     member can share an object, such as a connection: ``context.share.open(make, close)``.

@@ -19,7 +19,11 @@ MAX_NAME: Final = 50_000
 
 
 class Liberties(msgspec.Struct, frozen=True):
-    """Deviations from the JSON standard that a reader accepts in a text; the defaults are Spark's."""
+    """Deviations from the JSON standard that a reader accepts in a text; the defaults are Spark's.
+
+    ``single_quotes``: also around strings and names. ``words_for_numbers``: ``NaN``, ``Infinity``,
+    ``+Infinity``, ``-Infinity``, ``+INF``, ``-INF``. ``any_escape``: a backslash before any character.
+    ``control_characters``: unescaped ones inside of strings."""
 
     comments: bool = False
     unquoted_names: bool = False

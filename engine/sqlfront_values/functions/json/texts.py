@@ -67,7 +67,8 @@ def _object_keys(text: str) -> list[str] | None:
 
 
 class PathStep(Enum):
-    """A step of a path that is neither a name (a str) nor an index (an int)."""
+    """A step of a JSON path, as ``get_json_object`` takes it, that is neither a name (a str) nor an index (an
+    int)."""
 
     EACH = "[*]"
     """Every element of an array."""
@@ -85,7 +86,8 @@ _STEP: Final = re.compile(
 
 @lru_cache(maxsize=256)
 def parse_path(text: str) -> Path | None:
-    """Parse a path that begins with ``$`` to its steps; None if the path is malformed.
+    """Parse a JSON path, such as ``get_json_object`` takes, to its steps: names, indexes and
+    :class:`PathStep`. Returns None if the path is malformed or does not begin with ``$``.
 
     >>> parse_path("$.a[0]['b c'][*]")
     ('a', 0, 'b c', <PathStep.EACH: '[*]'>)

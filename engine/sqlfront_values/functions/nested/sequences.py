@@ -79,10 +79,10 @@ def _check_direction(start: Integers, stop: Integers, step: Integers) -> None:
 
 
 class Stride(msgspec.Struct, frozen=True):
-    """The kind of steps of a sequence. ``advance(start, steps, step)`` returns the values ``steps`` times
-    ``step`` after the start. ``unit`` is the least distance that a step of 1 makes; ``spare`` is the number
-    of values that a sequence may have beyond the count by units (a day may have 23 hours, a month 28
-    days)."""
+    """The kind of steps of SQL's ``sequence(start, stop, step)``, such as numbers, days or months.
+    ``advance(start, steps, step)`` returns the values ``steps`` times ``step`` after the start. ``unit`` is
+    the least distance between two values that a step of 1 makes; ``spare`` is the number of values that a
+    sequence may have beyond the count by units (a day may have 23 hours, a month 28 days)."""
 
     advance: Callable[[Integers, Integers, Integers], Integers]
     unit: int = 1

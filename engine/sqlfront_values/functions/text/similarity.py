@@ -1,4 +1,4 @@
-"""Similarity of words: levenshtein, soundex."""
+"""Similarity of words: levenshtein, soundex, jaro_winkler_similarity."""
 
 from collections import deque
 from typing import Final

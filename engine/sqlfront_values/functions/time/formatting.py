@@ -43,9 +43,10 @@ _UTC_NAMES: Final = frozenset(
 class Moment:
     """A local time split into fields.
 
-    ``local`` is the time in microseconds since 1970 by the clock of the time zone ``zone``, ``offset`` the
-    clock's distance from UTC in microseconds. The attribute ``offset`` is in whole seconds, ``fraction`` in
-    microseconds; ``days`` counts from 1970-01-01."""
+    The constructor's ``local`` is the time in microseconds since 1970 by the clock of the time zone ``zone``,
+    its ``offset`` the clock's distance from UTC in microseconds. As an attribute, ``offset`` is that distance
+    in whole seconds; ``fraction`` is the second's fraction in microseconds, and ``days`` counts from
+    1970-01-01."""
 
     __slots__ = ("day", "days", "fraction", "month", "offset", "second_of_day", "year", "zone")
 

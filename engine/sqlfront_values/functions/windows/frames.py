@@ -1,7 +1,7 @@
 """Aggregate functions over window frames, for all rows at once.
 
-Frames that are whole partitions are ordinary groups. For other frames, sums and counts, least, greatest and
-edge values have methods of their own, without a loop over rows or partitions:
+Frames that are whole partitions are ordinary groups. For other frames, sums and counts, least and greatest
+values, and first and last values have methods of their own, without a loop over rows or partitions:
 
 * sums of whole numbers are differences of running sums, exact because two's complement wraps both ways alike;
 * sums of doubles and least values are folded over runs of doubling length, so that an infinity or a NaN
@@ -60,8 +60,8 @@ def aggregate_frames(
 ) -> pa.Array | PlacedColumn:
     """Compute an aggregate function over the frame of each row of a window.
 
-    ``frame`` has the range of positions of each row's frame; ``frame``, ``arguments`` and the result are in
-    the window's order."""
+    ``frame`` has the range of positions of each row's frame. ``frame``, ``arguments`` and the result are in
+    the window's order: one partition after the other, each sorted by ORDER BY."""
     if _is_partition(frame, rows):
         groups = Groups(rows.ids, rows.partition_count)
         return PlacedColumn(accumulator.finish(accumulator.update(groups, arguments)), rows.ids)

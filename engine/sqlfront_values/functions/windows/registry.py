@@ -23,9 +23,10 @@ from sqlfront_values.types import BIGINT, DOUBLE, INT
 class WindowInvocation(msgspec.Struct, frozen=True):
     """The input of a window function's kernel.
 
-    ``rows`` are the window's rows and ``frame`` the range of positions of each row's frame. ``arguments`` are
-    the columns of the arguments that are not constant, in the window's order, and ``constants`` the values of
-    the constant arguments. ``ignore_nulls`` is True for a call with IGNORE NULLS."""
+    ``rows`` are the rows of the window's partitions, and ``frame`` has the range of positions of each row's
+    frame. ``arguments`` are the columns of the arguments that are not constant, in the window's order (one
+    partition after the other, each sorted by ORDER BY), and ``constants`` the values of the constant
+    arguments. ``ignore_nulls`` is True for a call with IGNORE NULLS."""
 
     rows: WindowRows
     frame: PositionRanges
@@ -48,11 +49,12 @@ class WindowFunction(msgspec.Struct, frozen=True):
     """The entry of a window function in the registry.
 
     ``arguments``, ``optional``, ``result`` and ``display`` are as in
-    :class:`~sqlfront_values.functions.registry.ScalarFunction`. The arguments at the positions ``constants``
-    must be foldable; the arguments at ``like_first`` are cast to the first argument's type. ``needs_order``:
-    a call without ORDER BY is refused. ``uses_frame``: the call may have a frame. ``takes_nulls_clause``: the
-    call may have IGNORE NULLS. ``shown_defaults``: the values that the names of result columns show for the
-    last optional arguments if the call leaves them out.
+    :class:`~sqlfront_values.functions.registry.ScalarFunction`. ``kernel`` computes the values of all rows of
+    a window from a :class:`WindowInvocation`. The arguments at the positions ``constants`` must be foldable;
+    the arguments at ``like_first`` are cast to the first argument's type. ``needs_order``: a call without
+    ORDER BY is refused. ``uses_frame``: the call may have a frame. ``takes_nulls_clause``: the call may have
+    IGNORE NULLS. ``shown_defaults``: the values that the names of result columns show for the last optional
+    arguments if the call leaves them out.
     """
 
     name: str

@@ -58,8 +58,8 @@ _ORDINALS: Final = (
 
 
 def function_name(node: exp.Anonymous) -> str:
-    """Return the called function's name in lower case, without the prefix that rewriting of the tokens may
-    have added."""
+    """Return the called function's name in lower case, without the prefix by which rewriting of the tokens
+    may have marked it as a function's name."""
     name = node.this if isinstance(node.this, str) else node.this.name
     return name.removeprefix(FUNCTION_MARK).lower()
 

@@ -75,9 +75,9 @@ class OutputNames(msgspec.Struct, frozen=True):
     precedence over an input column that is not among the groups' ``keys`` (None = no exception).
     ``is_closed``: input columns outside of the keys can't be found at all.
 
-    ``hidden``: the names that Spark finds also inside of aggregate functions, where the functions can't read
-    them. ``aliases``: the names that Spark finds inside of ``grouping``; ``groupings``: the columns that
-    Spark finds there (None: the query has no grouping sets).
+    ``hidden``: names that Spark also finds inside of an aggregate function, where they hide input columns
+    and can't be read: such a use is an error. ``aliases``: the names that Spark finds inside of
+    ``grouping``; ``groupings``: the columns that Spark finds there (None: the query has no grouping sets).
     """
 
     expressions: Mapping[str, Sequence[Expr]]

@@ -198,8 +198,8 @@ def constant_arguments(
     binder: ExpressionBinder, places: Sequence[int], arguments: tuple[Expr, ...], node: exp.Expr
 ) -> tuple[Expr, ...]:
     """Return the arguments, with each parameter at one of the positions ``places`` replaced by a literal with
-    its value, which is pinned. Raises DATATYPE_MISMATCH.NON_FOLDABLE_INPUT if an argument at these positions
-    reads a column."""
+    its value, on which the plan then depends. Raises DATATYPE_MISMATCH.NON_FOLDABLE_INPUT if an argument at
+    these positions reads a column."""
     result = list(arguments)
     for place in places:
         if place < len(result):

@@ -91,8 +91,9 @@ def _unit(node: exp.Anonymous) -> str | None:
 
 
 def with_unit(name: str, node: exp.Anonymous) -> str | None:
-    """Return the registry name of a date function that is called with a unit, ``timestampadd`` or
-    ``timestampdiff``; None if the call has no unit, or if ``name`` is another function."""
+    """Return ``timestampadd`` or ``timestampdiff``, the registry name of the date function ``name`` when it
+    is called with a unit, as in ``dateadd(MONTH, 1, d)``; None if the call ``node`` has no unit, or if
+    ``name`` is another function."""
     if _unit(node) is None:
         return None
     return UNIT_FUNCTIONS.get(name)

@@ -26,8 +26,8 @@ def spine(node: exp.Expr, kinds: Container[type[exp.Expr]]) -> list[exp.Expr]:
 
 def fold_chain(chain: list[exp.Expr], first: Expr, apply: Callable[[Expr, exp.Expr], Expr]) -> Expr:
     """Return the expression of a chain of operators (from :func:`spine`) whose leftmost operand is ``first``.
-    ``apply`` makes the expression of one operator from its left operand and its node. A long chain becomes a
-    :class:`Chain`."""
+    ``apply`` makes the expression of one operator from its left operand and its node. A long chain becomes
+    one :class:`Chain`, which lists its operators instead of nesting them."""
     cut: list[Expr] = []
     value = first
     for place, node in enumerate(chain):

@@ -91,8 +91,8 @@ def _cast_together(operands: tuple[Expr, ...], settings: Settings) -> tuple[Expr
 
 def is_constant(expression: Expr, *, in_link: bool = False) -> bool:
     """Return whether the expression is deterministic and has only literals as its leaves. ``in_link``: the
-    expression is a link of a :class:`Chain` whose previous value is constant, so that ``Previous`` counts
-    as a literal."""
+    expression is a link (one operator) of a :class:`Chain`, and the value of the links before is constant, so
+    that ``Previous``, which stands for that value, counts as a literal."""
     waiting = [expression]
     while waiting:
         match waiting.pop():

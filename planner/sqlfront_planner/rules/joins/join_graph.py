@@ -330,8 +330,9 @@ class _Building:
 
 
 def build(graph: JoinGraph, shape: Shape) -> LogicalPlan:
-    """Build the tree of joins that ``shape`` describes; the tree has the graph's output columns. The right
-    side of a semi or anti join must be a right child in the shape."""
+    """Build the tree of joins that ``shape`` describes: a relation's index in the graph, or a pair of shapes,
+    the left and the right side of a join. The tree has the graph's output columns. The right side of a semi
+    or anti join must be a right child in the shape."""
     building = _Building(graph)
     part = building.part(shape)
     assert not building.pending, "a shape must hold all relations"
@@ -339,7 +340,8 @@ def build(graph: JoinGraph, shape: Shape) -> LogicalPlan:
 
 
 def left_deep(graph: JoinGraph) -> Shape:
-    """Return the shape in which every join has one relation on the right, in the order of the query."""
+    """Return the shape (see :func:`build`) in which every join has one relation on the right, in the order of
+    the query."""
     shape: Shape = 0
     for index in range(1, len(graph.relations)):
         shape = (shape, index)
