@@ -141,6 +141,8 @@ def constant_text(value: object, kind: pa.DataType, time_zone: str = "UTC") -> s
     ("DATE '2020-01-01'", '1000.0')
     >>> constant_text([1, 2], pa.list_(types.INT))
     'array(1, 2)'
+    >>> constant_text(float("nan"), types.FLOAT)
+    'CAST(NaN AS FLOAT)'
     """
     match value:
         case None:
@@ -187,10 +189,10 @@ def _moment(value: datetime) -> str:
 def _float_text(value: float, kind: pa.DataType) -> str:
     """Return the text of a double, or of a float if ``kind`` is FLOAT, as Java prints it; NaN and infinities
     as ``CAST(NaN AS DOUBLE)``."""
-    shortest = _shortest_single(value) if kind == FLOAT else repr(value)
     if value != value or value in (float("inf"), float("-inf")):
         text = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}[repr(value)]
         return f"CAST({text} AS {types.sql_name(kind)})"
+    shortest = _shortest_single(value) if kind == FLOAT else repr(value)
     if value == 0 or 1e-3 <= abs(value) < 1e7:
         fixed = format(Decimal(shortest), "f")
         return fixed if "." in fixed else f"{fixed}.0"
