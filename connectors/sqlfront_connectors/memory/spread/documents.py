@@ -34,8 +34,8 @@ def turn_of(document: Document) -> Turn:
 
 
 class TableDocument(msgspec.Struct, frozen=True):
-    """The definition of a spread table and its current version. ``creator``: the member that has made the
-    table; if it leaves the cluster while no name in the catalog means the table, the document is removed.
+    """The definition of a spread table and its current version. ``creator``: the member that has published
+    the version; if it leaves the cluster while no name in the catalog means the table, the document is removed.
     ``reloaded``: whether the table is filled again from its source when rows are lost. ``number`` and
     ``key``: the version's number, and the key under which members have its shares, None = no rows.
     ``known``: the version's statistics as
@@ -58,7 +58,7 @@ class TableDocument(msgspec.Struct, frozen=True):
 
 def encode_table(table: SpreadTable, version: TableVersion, creator: str) -> bytes:
     """Encode the :class:`TableDocument` that makes ``version`` the table's current version. ``creator``: the
-    name of the member that has made the table, see :class:`TableDocument`."""
+    name of the member that publishes the version, see :class:`TableDocument`."""
     return codec.encode(
         TableDocument(
             table.name,
