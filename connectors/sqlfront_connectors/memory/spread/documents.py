@@ -35,7 +35,8 @@ def turn_of(document: Document) -> Turn:
 
 class TableDocument(msgspec.Struct, frozen=True):
     """The definition of a spread table and its current version. ``creator``: the member that has published
-    the version; if it leaves the cluster while no name in the catalog means the table, the document is removed.
+    the version; if it leaves the cluster while no name in the catalog means the table, the document is
+    removed.
     ``reloaded``: whether the table is filled again from its source when rows are lost. ``number`` and
     ``key``: the version's number, and the key under which members have its shares, None = no rows.
     ``known``: the version's statistics as
