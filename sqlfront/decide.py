@@ -10,6 +10,7 @@ from sqlfront.lanes.request import FOR_SPARK, Cause, Replan, StatementRequest
 from sqlfront.lanes.rows import RowsWay
 from sqlfront_engine.garbage import uncollected_if_long
 from sqlfront_planner.binder import bind_query
+from sqlfront_planner.lanes import Lane
 from sqlfront_planner.plan import QueryPlan
 from sqlfront_planner.plan_cache import with_literals
 from sqlfront_planner.planning import plan_logical, plan_small
@@ -19,7 +20,7 @@ from sqlfront_planner.statements.structs import Explain, Query
 from sqlfront_values.lazy_modules import lazy_module
 
 if TYPE_CHECKING:
-    from sqlfront.commands import ways
+    from sqlfront.commands import durable_way, ways
     from sqlfront.lanes import light
     from sqlfront.lanes.way import QueryWay, Way
     from sqlfront.observability.observation import Observation
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from sqlfront_planner.logical import LogicalPlan
     from sqlfront_planner.statements.structs import Statement
 else:
+    durable_way = lazy_module("sqlfront.commands.durable_way")
     light = lazy_module("sqlfront.lanes.light")
     ways = lazy_module("sqlfront.commands.ways")
 
@@ -81,7 +83,10 @@ def _parsed(text: str, observation: "Observation | None") -> "Statement":
 def _planned(query: Query, request: StatementRequest, context: "Context", *, by_rows: bool) -> "Way":
     """Plan a query, cache the plan unless a setting has changed meanwhile, and return the way that runs the
     plan. ``by_rows``: whether the plan may be a row program; False after a row program has met too many rows.
-    If the request brings the query already parsed, as for EXPLAIN, the plan is not cached."""
+    The plan of a durable job is not cached, nor is a plan if the request brings the query already parsed, as
+    for EXPLAIN."""
+    if context.options.lane == Lane.DURABLE:
+        return durable_way.planned(query, request, context)
     arguments, key, version = request.arguments, context.plan_key, context.catalog.version
     if request.observation is not None:
         request.observation.plan_cached = False

@@ -273,13 +273,18 @@ class Session(ClosingContext):
         return NO_ARGUMENTS if parameters is None else Arguments.of(parameters, self.parameter_zone)
 
     def locate(self, error: Error, text: str) -> Error:
-        """Add to ``error`` the line and the caret that show its position in ``text`` and, to a
-        NotSupportedError of a session without Spark, the hint that Spark would run the statement. Return the
-        same error."""
+        """Add to ``error`` the line and the caret that show its position in ``text``. Add a hint to a
+        NotSupportedError of a session without Spark: Spark would run the statement; and to the lack of memory
+        of a query in a session with a job store: a durable job would run the query. Return the same error."""
         error.locate(text)
+        if error.sqlstate == _NO_MEMORY and error.hint is None and self._may_be_durable(text):
+            error.hint = "SET sqlfront.lane = durable runs the query as a durable job"
         if self.spark is None and error.hint is None and isinstance(error, NotSupportedError):
             error.hint = _spark_hint(error, text)
         return error
+
+    def _may_be_durable(self, text: str) -> bool:
+        return self.context.jobs is not None and self.options.lane != Lane.DURABLE and is_query(text)
 
     def prepare(self, text: str) -> "PreparedStatement":
         """Return a prepared statement of ``text``. The text is parsed and planned at the first execution,
@@ -531,6 +536,8 @@ def _leave_sessions() -> None:
 os.register_at_fork(after_in_child=_leave_sessions)
 
 
+#: The SQLSTATE of a lack of memory.
+_NO_MEMORY: Final = "53200"
 #: Conditions of statements about tables and schemas of sqlfront, or that Spark refuses, too.
 _NOT_SPARKS: Final = frozenset(
     f"UNSUPPORTED_FEATURE.{each}" for each in ("CATALOG_OPERATION", "DROP_DATABASE", "TABLE_OPERATION")

@@ -27,6 +27,8 @@ class Lane(StrEnum):
     """Rows looked up by key, projected and filtered; no job."""
     LIGHT = "light"
     """A light job on the DAG engine."""
+    DURABLE = "durable"
+    """A durable job of the session's job store."""
     MIXED = "mixed"
     """A light job over rows that Spark filtered, projected and grouped before."""
     SPARK = "spark"

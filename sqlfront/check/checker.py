@@ -87,6 +87,8 @@ class CheckedLane(StrEnum):
     """Rows by their key, without a job."""
     LIGHT = "light"
     """A light job."""
+    DURABLE = "durable"
+    """A durable job."""
     COMMAND = "command"
     """A statement other than a query, run without Spark."""
     MIXED = "mixed"
@@ -211,6 +213,9 @@ class Checker(ClosingContext):
         context = run.context
         if context.options.lane == Lane.SPARK:  # also without a Spark session here
             return Verdict(CheckedLane.SPARK, "SET sqlfront.lane = spark")
+        if context.options.lane == Lane.DURABLE:
+            run.bind(query)
+            return Verdict(CheckedLane.DURABLE, "SET sqlfront.lane = durable")
         way = decide(replace(run.request, text=query.text, parsed=query), context)
         reason = way.reason
         if isinstance(way, LightWay):
@@ -242,7 +247,7 @@ class Checker(ClosingContext):
             why = None if is_about_jobs(text) else reason_after(error)
         else:
             why = None if spark.changes_own(text) else spark.reason_after(error)
-        if self._session.options.lane == Lane.LIGHT or why is None:
+        if self._session.options.keeps(text) or why is None:
             return Verdict(CheckedLane.ERROR, reason)
         self._elsewhere.note(text, error)
         return Verdict(CheckedLane.SPARK, reason)

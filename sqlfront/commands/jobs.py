@@ -86,7 +86,7 @@ def create_job(run: StatementRun, statement: CreateJob) -> CommandOutcome:
     """CREATE JOB: store a job, durably, and begin to run it. The outcome has the job's id, name and state.
     Raises ProgrammingError for a name that another job has, unless OR REPLACE or IF NOT EXISTS is given, and
     for wrong options; NotSupportedError for a statement that no durable job can run."""
-    present = _service(run).find(statement.name)
+    present = service_of(run).find(statement.name)
     if present is not None and statement.mode is CreateMode.SKIP:
         return _shown_job(present)
     replaced = present if statement.mode is CreateMode.REPLACE else None
@@ -121,15 +121,15 @@ def _submitted(
     options: Mapping[str, str],
     replaced: "DurableJob | None" = None,
 ) -> "DurableJob":
-    service, settings = _service(run), run.context.settings
+    service, settings = service_of(run), run.context.settings
     planned = _planned(run, statement, settings)
     job_settings(options)
     if replaced is not None:
-        _removed(service, replaced)
+        removed(service, replaced)
     return service.submit(name, text, planned, settings, options)
 
 
-def _removed(service: "JobService", job: "DurableJob") -> None:
+def removed(service: "JobService", job: "DurableJob") -> None:
     """Cancel the job if it has not ended, wait for its end, and remove it from the store."""
     if job.status().phase is not JobPhase.UNREADABLE:
         job.cancel()
@@ -140,13 +140,13 @@ def _removed(service: "JobService", job: "DurableJob") -> None:
 def explain_job(run: StatementRun, statement: ExplainJob) -> CommandOutcome:
     """EXPLAIN CREATE JOB: show the stages of the job, and which rows each stage materialises for later
     stages."""
-    _service(run)
+    service_of(run)
     return shown(_STAGES, _stages(_planned(run, statement.job.statement, run.context.settings).stages))
 
 
 def show_jobs(run: StatementRun, statement: ShowJobs) -> CommandOutcome:
     """SHOW JOBS: the stored jobs whose names match the pattern, in the order of their creation."""
-    found = [job for job in _service(run).jobs() if matches(job.name, statement.pattern)]
+    found = [job for job in service_of(run).jobs() if matches(job.name, statement.pattern)]
     return shown(
         _JOBS,
         [
@@ -172,7 +172,7 @@ def describe_job(run: StatementRun, statement: DescribeJob) -> CommandOutcome:
     job = _found(run, statement.name)
     facts = _facts(job.status())
     if statement.extended:
-        stages = [row for row in listing.stages(_service(run)) if row[0] == job.id]
+        stages = [row for row in listing.stages(service_of(run)) if row[0] == job.id]
         facts += [(f"stage {stage}", f"{done} of {tasks} tasks") for _, stage, tasks, done in stages]
     return shown(_FACTS, facts)
 
@@ -193,7 +193,7 @@ def resume_job(run: StatementRun, statement: ResumeJob) -> CommandOutcome:
     job = _found_or_none(run, statement.name, if_exists=statement.if_exists)
     if job is None:
         return NOTHING
-    _service(run).resume(job.id)
+    service_of(run).resume(job.id)
     return _shown_job(job)
 
 
@@ -202,28 +202,29 @@ def drop_job(run: StatementRun, statement: DropJob) -> CommandOutcome:
     ProgrammingError for an unknown name, unless IF EXISTS is given."""
     job = _found_or_none(run, statement.name, if_exists=statement.if_exists)
     if job is not None:
-        _removed(_service(run), job)
+        removed(service_of(run), job)
     return NOTHING
 
 
 # ---- jobs by name
 
 
-def _service(run: StatementRun) -> "JobService":
+def service_of(run: StatementRun) -> "JobService":
+    """Return the durable jobs of the session's store. Raises NotSupportedError without a store."""
     if run.context.jobs is None:
         raise NotSupportedError("durable jobs need a store: connect(job_store=...), --job-store")
     return run.context.jobs
 
 
 def _found(run: StatementRun, name: str) -> "DurableJob":
-    job = _service(run).find(name)
+    job = service_of(run).find(name)
     if job is None:
-        raise ProgrammingError(f"there is no job `{name}` in {_service(run).address}")
+        raise ProgrammingError(f"there is no job `{name}` in {service_of(run).address}")
     return job
 
 
 def _found_or_none(run: StatementRun, name: str, *, if_exists: bool) -> "DurableJob | None":
-    return _service(run).find(name) if if_exists else _found(run, name)
+    return service_of(run).find(name) if if_exists else _found(run, name)
 
 
 def _shown_job(job: "DurableJob") -> CommandOutcome:
@@ -270,11 +271,16 @@ def _stages(plan: StagePlan) -> Iterator[tuple[object, ...]]:
 def _planned(run: StatementRun, statement: JobStatement, settings: Settings) -> PlannedJob:
     query = statement if isinstance(statement, Query) else statement.query
     assert query is not None
-    # Another process knows the tables, not their copies in memory.
-    catalog = run.context.catalog.mapped(origin_of)
-    rows = bind(query, catalog, run.context.bind_settings, run.arguments)
+    rows = bound_for_job(run, query)
     _check_target(run, statement, rows)
     return plan_job(rows, run.arguments.values, settings, run.context.config.collect_rows)
+
+
+def bound_for_job(run: StatementRun, query: Query) -> LogicalPlan:
+    """Return the logical plan of a query that a durable job runs. Another process knows the tables, not their
+    copies in memory, so the plan reads no copies."""
+    catalog = run.context.catalog.mapped(origin_of)
+    return bind(query, catalog, run.context.bind_settings, run.arguments)
 
 
 def target_of(context: "Context", submitted: JobSubmitted) -> "StatementTarget | None":

@@ -21,6 +21,7 @@ from sqlfront_engine.durable.event_store.events import JobSubmitted
 from sqlfront_engine.durable.stages import StagePlan, cut
 from sqlfront_planner.binder.relations.range_table import RangeTable
 from sqlfront_planner.logical import LogicalPlan, LogicalScan, all_nodes
+from sqlfront_planner.plan import QueryPlan
 from sqlfront_planner.planning import PlanTarget, plan_logical
 from sqlfront_planner.shared_rows import SharedRows, shared_rows
 from sqlfront_values.errors import NotSupportedError, OperationalError
@@ -89,8 +90,11 @@ def settings_of(submitted: JobSubmitted) -> Settings:
 
 
 class PlannedJob(msgspec.Struct, frozen=True):
-    """A statement's query, planned as a durable job. ``resources``: the rows of the memory tables that the
-    job reads, by key; only this process has these rows."""
+    """A statement's query, planned as a durable job. ``query``: the plan of the query, from which ``plan``
+    and ``stages`` are made. ``resources``: the rows of the memory tables that the job reads, by key; only
+    this process has these rows."""
+
+    query: QueryPlan
 
     plan: JobPlan
     stages: StagePlan
@@ -112,7 +116,7 @@ def plan_job(
     dag, resources = job_dag(plan, values, settings)
     files = tuple(dict.fromkeys(_source_file(path) for path in _paths(dag)))
     held = tuple(dict.fromkeys(name for name, table in tables if isinstance(table, MemoryTable)))
-    return PlannedJob(JobPlan(encode_dag(dag), plan.schema, files, held), cut(dag), resources)
+    return PlannedJob(plan, JobPlan(encode_dag(dag), plan.schema, files, held), cut(dag), resources)
 
 
 def _tables(bound: LogicalPlan) -> Iterator[tuple[str, Table]]:

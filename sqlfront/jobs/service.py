@@ -111,6 +111,8 @@ class JobService(ClosingContext):
         self._process = os.getpid()
         #: The jobs whose rows this process has put into their targets.
         self.delivered: set[str] = set()
+        #: The jobs whose rows only a result in this process reads; :meth:`close` removes these jobs.
+        self.passing: set[str] = set()
         self._watch: TakeoverWatch | None = None
 
     @property
@@ -370,10 +372,13 @@ class JobService(ClosingContext):
         with self._changing():
             if job in self._running:
                 raise OperationalError(f"the job {job} runs; CANCEL JOB first")
-            shutil.rmtree(self._folder(job), ignore_errors=True)
-            self._store.remove(job)
+            self._erase(job)
             self._held.pop(job, None)
             self._stored.forget(job)
+
+    def _erase(self, job: str) -> None:
+        shutil.rmtree(self._folder(job), ignore_errors=True)
+        self._store.remove(job)
 
     def rows(self, job: str) -> SpooledRows:
         """Return the rows of the finished job with the id ``job``, as a table. Raises the error of a failed
@@ -433,6 +438,8 @@ class JobService(ClosingContext):
         for run in running:
             run.suspend()
         if self._ownership is not None:
+            for job in self.passing:
+                self._erase(job)
             self._ownership.release()
 
 

@@ -36,7 +36,11 @@ COLUMNS: Final = (
     ("user", STRING, "The user of the operating system whose process runs the session."),
     ("text", STRING, "The statement's text, at most 4,096 characters, with `?` for literals."),
     ("state", STRING, "`running`, `finished`, `closed`, `failed`, `cancelled` or `timed out`."),
-    ("lane", STRING, "`direct`, `light`, `mixed`, `spark` or `command`; NULL before the way is decided."),
+    (
+        "lane",
+        STRING,
+        "`direct`, `light`, `durable`, `mixed`, `spark` or `command`; NULL before the way is decided.",
+    ),
     ("reason", STRING, "The reason for the lane, as EXPLAIN shows it, with `?` for quoted values."),
     (
         "plan_cached",

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     import pandas
     import polars
 
+    from sqlfront.jobs.job_rows import JobRows
     from sqlfront.observability.account import Reading
     from sqlfront_connectors.spark.run import SparkRun
     from sqlfront_engine.jobs.light_job import LightJob
@@ -107,7 +108,7 @@ class Result(ClosingContext):
         statistics: Statistics,
         *,
         settings: Settings | None = None,
-        job: "LightJob | SparkRun | None" = None,
+        job: "LightJob | SparkRun | JobRows | None" = None,
         plan: QueryPlan | RowPlan | None = None,
         values: Sequence[object] = (),
         owner: object = None,
@@ -197,7 +198,7 @@ class Result(ClosingContext):
         return self._arguments
 
     @property
-    def job(self) -> "LightJob | SparkRun | None":
+    def job(self) -> "LightJob | SparkRun | JobRows | None":
         """The job that runs or ran the statement; None for a statement without a job."""
         return self._ran
 

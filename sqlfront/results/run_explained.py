@@ -24,13 +24,14 @@ from sqlfront_values.errors import Error, InterfaceError
 from sqlfront_values.settings import Settings
 
 if TYPE_CHECKING:
+    from sqlfront.jobs.job_rows import JobRows
     from sqlfront_connectors.spark.run import SparkRun
 
 
 def facts(
     plan: QueryPlan | RowPlan | None,
     values: Sequence[object],
-    job: "LightJob | SparkRun | None",
+    job: "LightJob | SparkRun | JobRows | None",
     settings: Settings,
 ) -> RunFacts:
     """Return what ``Result.stats`` shows of the run of ``plan`` with the parameters' ``values``: scans,
@@ -51,7 +52,7 @@ def facts(
             return RunFacts(scans, ran.vertices, ran.members)
 
 
-def has_completed(job: "LightJob | SparkRun | None") -> bool:
+def has_completed(job: "LightJob | SparkRun | JobRows | None") -> bool:
     """Return whether ``job`` is a light job that has ended without an error and was not cancelled. False for
     Spark's jobs, for no job, and for a job of the process from which this process was forked."""
     try:

@@ -298,7 +298,7 @@ class SparkLane:
         if not isinstance(error, FOR_SPARK):
             raise error
         reason = self.reason_after(error)
-        if reason is None or self.changes_own(request.text):
+        if reason is None or self.changes_own(request.text) or self._context.options.keeps(request.text):
             raise error
         # Without its frames, which hold the statement's result and would be held by it.
         return Replan(Cause.FOR_SPARK, reason, error.with_traceback(None))
@@ -365,7 +365,9 @@ class SparkLane:
         known = self._start.known
         if known is not None and known.is_outdated:
             known.settle(partial(self._follow, known))
-        return self._reason_for_query(text) if is_query(text) else self._reason_for_command(text)
+        if not is_query(text):
+            return self._reason_for_command(text)
+        return None if self._context.options.keeps(text) else self._reason_for_query(text)
 
     def _reason_for_query(self, text: str) -> str | None:
         """Return the reason why Spark has to run this query, whatever relations it reads: a reason for all
@@ -461,7 +463,7 @@ class SparkLane:
         return Spark's result. Raises ``error``, sqlfront's error about the parameters, if Spark must not run
         the statement."""
         text = request.text
-        if self._context.options.lane == Lane.LIGHT or self.changes_own(text):
+        if self._context.options.keeps(text) or self.changes_own(text):
             raise error
         reason = self.reason_before(text) or error.message
         names = tuple(parameters) if isinstance(parameters, Mapping) else None

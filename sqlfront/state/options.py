@@ -9,7 +9,9 @@ import msgspec
 from msgspec.structs import replace
 
 from sqlfront.config import Config, check_time_zone
+from sqlfront_planner.lanes import Lane
 from sqlfront_planner.pruning import MOST_KEYS
+from sqlfront_planner.statement import only_reads
 from sqlfront_values.errors import NotSupportedError, ProgrammingError
 from sqlfront_values.settings import Settings
 
@@ -64,7 +66,11 @@ _OPTIONS: Final[dict[str, _Option]] = {
     "spark.sql.ansi.enabled": _Option("true", _only("true"), "ANSI errors; only true is built"),
     "spark.sql.caseSensitive": _Option("false", _only("false"), "names by letter case; only false is built"),
     _TIMEOUT: _Option("0", _seconds, "seconds that a statement may take; 0 = no limit"),
-    _LANE: _Option("auto", _only("auto", "light", "spark"), "who answers: auto, light (sqlfront) or spark"),
+    _LANE: _Option(
+        "auto",
+        _only("auto", "light", "durable", "spark"),
+        "who answers: auto, light (sqlfront), durable (queries are durable jobs) or spark",
+    ),
     _AUTOCACHE: _Option("0", _count_or_none, "reads after which a table of Spark's is cached; 0 = never"),
     _PRUNING: _Option("true", _only("true", "false"), "whether scans read only the keys that a query needs"),
     _PRUNING_LIMIT: _Option(str(MOST_KEYS), _count, "the most keys that are looked up in one table"),
@@ -104,8 +110,14 @@ class Options:
     @property
     def lane(self) -> str:
         """The setting of the lanes that queries may take: ``light`` = only sqlfront's, ``spark`` = only
-        Spark's, ``auto`` = sqlfront's if it covers the query and has the memory for it, else Spark's."""
+        Spark's, ``durable`` = queries run as durable jobs, ``auto`` = sqlfront's if it covers the query and
+        has the memory for it, else Spark's."""
         return self._values[_LANE]
+
+    def keeps(self, text: str) -> bool:
+        """Return whether the setting of the lanes keeps the statement ``text`` from Spark: ``light`` keeps
+        all statements, ``durable`` keeps queries and EXPLAIN of queries."""
+        return self.lane == Lane.LIGHT or (self.lane == Lane.DURABLE and only_reads(text))
 
     @property
     def autocache(self) -> int:

@@ -1,0 +1,173 @@
+"""The way of a query that runs as a durable job, as SET sqlfront.lane = durable asks for."""
+
+import secrets
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final, NoReturn
+
+from msgspec.structs import replace
+
+from sqlfront.commands.jobs import bound_for_job, removed, service_of
+from sqlfront.commands.run import StatementRun
+from sqlfront.jobs.durable_job import DurableJob
+from sqlfront.jobs.job_plan import PlannedJob, plan_job
+from sqlfront.jobs.job_rows import JobRows
+from sqlfront.lanes import explaining, jobs
+from sqlfront.lanes.own import OwnWay
+from sqlfront.lanes.request import Replan, StatementRequest
+from sqlfront.results.result import Result, Statistics
+from sqlfront_engine.job_statistics import JobStatus
+from sqlfront_engine.jobs.query_run import Progress, QueryRun
+from sqlfront_planner.catalog import FoundElsewhere
+from sqlfront_planner.explain.explanation import RunArguments, explanation
+from sqlfront_planner.lanes import Lane
+from sqlfront_planner.planning import plan_logical
+from sqlfront_planner.run_values import RunValues
+from sqlfront_values.errors import Error, InterfaceError, NotSupportedError
+from sqlfront_values.settings import Settings
+
+if TYPE_CHECKING:
+    from sqlfront.jobs.service import JobService
+    from sqlfront.state.context import Context
+    from sqlfront_planner.statements.structs import Explain, Query
+
+_REASON: Final = "sqlfront.lane is durable"
+_AUTO: Final = "SET sqlfront.lane = auto runs the query without a durable job"
+#: Seconds between two checks whether a query whose job runs is cancelled or has exceeded its timeout.
+_PAUSE: Final = 0.05
+
+
+class DurableWay(OwnWay, eq=False, gc=False):
+    """The way of a query that runs as a durable job: the job's plan, made under the ``settings``."""
+
+    planned: PlannedJob
+    settings: Settings
+
+    @property
+    def lane(self) -> Lane:
+        """Return the lane ``durable``; see :meth:`~sqlfront.lanes.way.Way.lane`."""
+        return Lane.DURABLE
+
+    @property
+    def reason(self) -> str:
+        """Return the fixed reason for the lane; see :meth:`~sqlfront.lanes.way.Way.reason`."""
+        return _REASON
+
+    def run(self, request: StatementRequest) -> Result | Replan:
+        """Run the query as a durable job, wait for the job's end, and return a result that reads the job's
+        files; see :meth:`~sqlfront.lanes.way.Way.run`. The job is removed when the result is read or closed,
+        and when the query fails, is cancelled or exceeds its timeout."""
+        began, context = time.perf_counter(), self.context
+        service = _service(StatementRun(context, request))
+        query = request.query or context.begin(request.text)
+        name = f"select-{secrets.token_hex(4)}"
+        job = service.submit(name, request.text, self.planned, self.settings, {})
+        service.passing.add(job.id)
+        try:
+            _AwaitedJob(job, query).wait(context)
+            return self._result(request, query, service, job, began)
+        except BaseException:
+            _give_up(service, job)
+            raise
+
+    def _result(
+        self,
+        request: StatementRequest,
+        query: QueryRun,
+        service: "JobService",
+        job: DurableJob,
+        began: float,
+    ) -> Result:
+        """Return the result that reads the files of the finished ``job``. Raises the error of a job that has
+        failed or was cancelled."""
+        context = self.context
+        plan = plan_logical(service.rows(job.id).plan(), self.settings, context.target)
+        reading = jobs.submit(context, plan, timeout=request.timeout, query=query)
+        return Result(
+            plan.schema,
+            reading.batches(),
+            Statistics(Lane.DURABLE, _REASON, time.perf_counter() - began),
+            settings=self.settings,
+            job=JobRows(reading, service, job.id),
+            owner=context,
+        )
+
+    def explain(self, request: StatementRequest, statement: "Explain") -> Result | Replan:
+        """Return the result of EXPLAIN for the query; see :meth:`~sqlfront.lanes.way.Way.explain`. Raises
+        NotSupportedError for EXPLAIN ANALYZE."""
+        began, mode = time.perf_counter(), statement.mode
+        if mode.is_analyze:
+            raise _hinted(NotSupportedError("EXPLAIN ANALYZE of a query that runs as a durable job"))
+        arguments = RunArguments(request.arguments.values, RunValues(self.settings))
+        found = explanation(self.planned.query, arguments, extended=mode.is_extended)
+        found = replace(found, lane=str(Lane.DURABLE), reason=_REASON)
+        return explaining.answer(self.context, found, statement, began)
+
+    def after(self, error: Error, request: StatementRequest) -> NoReturn:
+        """Raise the ``error``: no other way may run the query; see :meth:`~sqlfront.lanes.way.Way.after`."""
+        raise error
+
+
+def planned(query: "Query", request: StatementRequest, context: "Context") -> DurableWay:
+    """Plan a query as a durable job, and return the query's way. Raises NotSupportedError for a query that no
+    durable job can run, with the hint how to run the query otherwise."""
+    run, settings = StatementRun(context, request), context.settings
+    try:
+        rows = bound_for_job(run, query)
+    except FoundElsewhere as error:
+        raise _hinted(error) from None
+    try:
+        job = plan_job(rows, request.arguments.values, settings, context.config.collect_rows)
+    except NotSupportedError as error:
+        raise _hinted(error) from None
+    return DurableWay(context, job, settings)
+
+
+class _AwaitedJob:
+    """A durable job for whose end a query waits: a :class:`~sqlfront_engine.jobs.query_run.JobElsewhere`."""
+
+    def __init__(self, job: DurableJob, query: QueryRun) -> None:
+        self._job = job
+        self.query: QueryRun | None = query
+
+    def stop(self, status: JobStatus) -> None:
+        """Do nothing: the thread in :meth:`wait` sees that the query is cancelled."""
+
+    def progress(self) -> Progress:
+        """Return how many of the job's stages and tasks that have begun are finished."""
+        status = self._job.status()
+        return Progress(status.stages, status.stages_done, status.tasks, status.tasks_done)
+
+    def wait(self, context: "Context") -> None:
+        """Wait for the job's end. Raises the error of a query that was cancelled or exceeds its timeout, and
+        the errors of :meth:`~sqlfront.jobs.durable_job.DurableJob.wait`."""
+        assert self.query is not None
+        self.query.add(self)
+        try:
+            while not self._job.wait(_PAUSE).has_ended:
+                stopped = self.query.stopped(context.engine.clock.now)
+                if stopped is not None:
+                    raise stopped
+            self._job.wait()  # a job whose end is in the log may still run its last steps
+        finally:
+            self.query.remove(self)
+
+
+def _service(run: StatementRun) -> "JobService":
+    try:
+        return service_of(run)
+    except NotSupportedError as error:
+        raise _hinted(error) from None
+
+
+def _give_up(service: "JobService", job: DurableJob) -> None:
+    """Cancel the job if it has not ended, and remove it; the job of a closed session is removed already."""
+    with suppress(InterfaceError):
+        removed(service, job)
+        service.passing.discard(job.id)
+
+
+def _hinted(error: Error) -> Error:
+    """Return the error with the hint how to run the query without a durable job, after its own hint."""
+    error.hint = _AUTO if error.hint is None else f"{error.hint}; or {_AUTO}"
+    return error

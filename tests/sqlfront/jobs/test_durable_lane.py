@@ -1,0 +1,200 @@
+"""Queries that run as durable jobs: SET sqlfront.lane = durable."""
+
+import os
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import sqlfront
+from sqlfront.connection import Connection
+from sqlfront.results.result import Result
+from tests.sqlfront.jobs.killed import open_session
+from tests.sqlfront.jobs.waiting import wait_until
+
+_LONG = (
+    "SELECT sum(a.id * b.id % 7) AS s FROM range(300000) a JOIN range(300000) b ON a.id % 1000 <> b.id % 999"
+)
+_HINT = "SET sqlfront.lane = auto runs the query without a durable job"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with the table ``src`` of 10,000 rows."""
+    with sqlfront.connect() as connection:
+        source = f"USING parquet LOCATION '{tmp_path}/src' AS SELECT id, id % 7 AS k FROM range(10000)"
+        connection.execute(f"CREATE TABLE src {source}")
+    return tmp_path
+
+
+@pytest.fixture
+def connection(folder: Path) -> Iterator[Connection]:
+    """A session whose queries are durable jobs, with the table of the folder."""
+    with open_session(folder) as opened:
+        opened.execute("SET sqlfront.lane = durable")
+        yield opened
+
+
+def jobs(connection: Connection) -> list[tuple[object, ...]]:
+    """The rows of SHOW JOBS."""
+    return connection.execute("SHOW JOBS").fetchall()
+
+
+def left(folder: Path) -> list[str]:
+    """The remains of jobs below the store of the folder."""
+    return [name for _, _, files in os.walk(folder / "store") for name in files if name.endswith(".arrow")]
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT k, count(*) AS n, sum(id) AS s FROM src GROUP BY k ORDER BY k DESC",
+        "SELECT id FROM src ORDER BY id DESC LIMIT 5",
+        "SELECT a.id, b.k FROM src a JOIN src b ON a.id = b.id + 1 WHERE a.k = 3 ORDER BY 1",
+        "WITH w AS (SELECT k, max(id) m FROM src GROUP BY k) SELECT a.m FROM w a JOIN w b USING (k) ORDER BY 1",
+        "VALUES (1, 'a', date'2020-01-01'), (2, NULL, NULL)",
+        "SELECT 1 AS a, 2 AS a, timestamp'2020-01-01 12:00:00' AS t, interval '3' month AS i, array(1) AS x",
+        "SELECT named_struct('a', 1, 'b', map('x', 1.5BD)) AS v, x'00ff' AS b, cast(NULL AS string) AS n",
+        "SELECT id, row_number() OVER (PARTITION BY k ORDER BY id) AS r FROM src WHERE id < 100 ORDER BY id",
+        "SELECT * FROM src WHERE id < 0",
+        "SELECT k FROM src UNION SELECT 9 ORDER BY 1",
+        "SELECT count(*) FROM src WHERE id > (SELECT avg(id) FROM src)",
+    ],
+)
+def test_the_answer_is_that_of_the_light_job(connection: Connection, folder: Path, sql: str) -> None:
+    durable = connection.session.execute(sql)
+    found, schema, lane = durable.collect(), durable.schema, durable.stats.lane
+    connection.execute("SET sqlfront.lane = light")
+    light = connection.session.execute(sql)
+
+    assert (found, schema) == (light.collect(), light.schema)
+    assert lane == "durable"
+    assert jobs(connection) == []
+    assert left(folder) == []
+
+
+@pytest.mark.parametrize("parameters", [[3, "x"], [5, "y"]])
+def test_parameters_have_their_values(connection: Connection, parameters: list[object]) -> None:
+    sql = "SELECT ? + 1 AS a, count(*) AS n, ? AS t FROM src WHERE k = ?"
+    rows = connection.execute(sql, [*parameters, parameters[0]]).fetchall()
+
+    (first, text) = parameters
+    assert isinstance(first, int)
+    assert rows == [(first + 1, sum(number % 7 == first for number in range(10000)), text)]
+    prepared = connection.prepare("SELECT :n * 2 AS m")
+    assert [prepared.execute({"n": n}).collect() for n in (1, 2)] == [[(2,)], [(4,)]]
+
+
+def test_explain_tells_the_lane(connection: Connection) -> None:
+    for mode in ("", "EXTENDED "):
+        [(text,)] = connection.execute(f"EXPLAIN {mode}SELECT count(*) FROM src").fetchall()
+        assert text.splitlines()[0] == "lane: durable (sqlfront.lane is durable)"
+    with pytest.raises(sqlfront.NotSupportedError, match=_HINT):
+        connection.execute("EXPLAIN ANALYZE SELECT 1")
+    assert jobs(connection) == []
+
+
+def test_reset_and_auto_end_the_lane(connection: Connection) -> None:
+    assert connection.session.execute("SELECT 1").stats.lane == "durable"
+    connection.execute("RESET sqlfront.lane")
+    assert connection.session.execute("SELECT 1").stats.lane == "light"
+
+
+def test_commands_are_no_jobs(connection: Connection) -> None:
+    connection.execute("CREATE TABLE t USING memory AS SELECT 1 AS n")
+    connection.execute("INSERT INTO t SELECT 2")
+    connection.execute("CREATE VIEW v AS SELECT max(n) AS m FROM t")
+    assert connection.session.execute("DESCRIBE t").stats.lane == "command"
+    assert connection.execute("SELECT m FROM v").fetchall() == [(2,)]
+
+
+def _half_read(connection: Connection) -> Result:
+    result = connection.session.execute("SELECT id FROM src")
+    assert [row[1][:7] for row in jobs(connection)] == ["select-"]
+    return result
+
+
+def test_a_closed_or_dropped_result_removes_the_job(connection: Connection, folder: Path) -> None:
+    result = _half_read(connection)
+    result.take(1)
+    result.close()
+    assert jobs(connection) == []
+
+    del result
+    result = _half_read(connection)
+    del result
+    assert jobs(connection) == []
+    assert left(folder) == []
+
+
+def test_a_closed_session_removes_the_job(folder: Path) -> None:
+    with open_session(folder) as connection:
+        connection.execute("SET sqlfront.lane = durable")
+        result = _half_read(connection)
+    with open_session(folder) as connection:
+        assert jobs(connection) == []
+    assert left(folder) == []
+    result.close()
+
+
+def test_the_error_of_the_job_is_the_error_of_the_query(connection: Connection) -> None:
+    with pytest.raises(sqlfront.DataError, match="DIVIDE_BY_ZERO"):
+        connection.execute("SELECT 1 / (id - 5) FROM src")
+    assert jobs(connection) == []
+
+
+def test_a_timeout_cancels_the_job(connection: Connection, folder: Path) -> None:
+    with pytest.raises(sqlfront.OperationalError, match="longer than its timeout"):
+        connection.session.execute(_LONG, timeout=0.5)
+    assert jobs(connection) == []
+    assert left(folder) == []
+
+
+def test_a_cancelled_query_cancels_the_job(connection: Connection) -> None:
+    query = connection.session.begin(_LONG)
+    seen: list[object] = []
+
+    def cancel() -> None:
+        wait_until(lambda: query.progress() is not None)
+        seen.append(query.progress())
+        query.cancel()
+
+    thread = threading.Thread(target=cancel)
+    thread.start()
+    began = time.monotonic()
+    with pytest.raises(sqlfront.OperationalError, match="cancelled"):
+        connection.session.execute(_LONG, query=query)
+    thread.join()
+    assert time.monotonic() - began < 20
+    assert seen
+    assert jobs(connection) == []
+
+
+def test_refused_queries_name_the_other_lane(connection: Connection) -> None:
+    connection.session.register("frame", pa.table({"a": [1]}))
+    for sql in ("SELECT * FROM frame", "SELECT name FROM sys.jobs"):
+        with pytest.raises(sqlfront.NotSupportedError) as caught:
+            connection.execute(sql)
+        assert _HINT in str(caught.value)
+    assert jobs(connection) == []
+
+
+def test_a_session_without_a_store_says_how_to_get_one() -> None:
+    with sqlfront.connect() as connection:
+        connection.execute("SET sqlfront.lane = durable")
+        with pytest.raises(sqlfront.NotSupportedError) as caught:
+            connection.execute("SELECT 1")
+        assert caught.value.message == "durable jobs need a store: connect(job_store=...), --job-store"
+        assert caught.value.hint == _HINT
+
+
+@pytest.mark.parametrize("stores", [True, False])
+def test_a_lack_of_memory_hints_at_the_lane_if_there_is_a_store(tmp_path: Path, stores: bool) -> None:
+    store = str(tmp_path / "store") if stores else None
+    with sqlfront.connect(job_store=store, query_memory_limit=1 << 20) as connection:
+        with pytest.raises(sqlfront.OperationalError) as caught:
+            connection.execute("SELECT id, count(*) FROM range(1000000) GROUP BY id").fetchall()
+        assert ("SET sqlfront.lane = durable" in str(caught.value)) is stores
