@@ -100,7 +100,7 @@ def test_explain_tells_the_lane(connection: Connection) -> None:
 def test_auto_ends_the_lane(connection: Connection) -> None:
     assert connection.session.execute("SELECT 1").stats.lane == "durable"
     connection.execute("SET sqlfront.lane = auto")
-    assert connection.session.execute("SELECT 1").stats.lane == "light"
+    assert connection.session.execute("SELECT 1").stats.lane == "direct"
 
 
 def test_commands_are_no_jobs(connection: Connection) -> None:
