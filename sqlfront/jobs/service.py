@@ -267,8 +267,9 @@ class JobService(ClosingContext):
     ) -> None:
         run = RunningJob(submitted, coordinator, log, runner, self._forget)
         self._lost.pop(submitted.job, None)
-        self._running[submitted.job] = run
+        # A waiter may join the thread as soon as the run is known; the run's end waits for the lock.
         run.start()
+        self._running[submitted.job] = run
 
     def _forget(self, run: RunningJob) -> None:
         with self._lock:
