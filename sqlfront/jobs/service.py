@@ -344,6 +344,8 @@ class JobService(ClosingContext):
             run = self._running.get(job)
             if run is not None:
                 run.wait(None if timeout is None else max(0.0, end - time.monotonic()))
+                if run.status.has_ended:  # the log may be gone already, by DROP JOB
+                    return run.status
             if job in self._lost:
                 raise self._lost[job]
             status, now = self.status(job), time.monotonic()
