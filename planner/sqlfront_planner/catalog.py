@@ -357,6 +357,10 @@ class PinnedCatalog(Catalog):
         elsewhere: Elsewhere | None = None,
         sees: frozenset[str] | None = None,
     ) -> None:
+        """``state``: the relations of the version. ``lookups``: where lookups are recorded, None = a new
+        dictionary. ``temporary``: whether lookups find temporary relations; if ``sees`` is not None, only
+        those with these names, in lower case. ``elsewhere``: the relations of an attached Spark session, None
+        = no such session."""
         super().__init__(path_tables)
         self.elsewhere = elsewhere
         self._state = state

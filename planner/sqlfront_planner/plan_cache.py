@@ -227,8 +227,9 @@ class PlanCache(Generic[PlanT]):
             self._holders.add(holder)
 
     def sweep(self, catalog: Catalog) -> None:
-        """Remove the plans whose tables have changed or are gone, from the cache and from the holders,
-        since such plans keep old versions of the tables in memory."""
+        """Remove the plans whose tables have changed or are gone from the cache, and from the objects that
+        each hold a plan, such as prepared statements: such plans keep old versions of the tables in
+        memory."""
         with self._lock:
             holders = tuple(self._holders)
         for holder in holders:

@@ -14,7 +14,8 @@ class PassingJobs(Protocol):
     passing: set[str]
 
     def remove(self, job: str) -> None:
-        """Remove the job with its files and its log."""
+        """Remove the job with the id ``job``, its files and its log. Raises OperationalError if the job
+        runs."""
 
 
 class JobRows:

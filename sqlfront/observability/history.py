@@ -160,9 +160,9 @@ class History:
 
 
 def rows(runner: Engine | Member, running: Sequence[JobSummary]) -> list[Row]:
-    """Return the rows of ``sys.queries``, oldest first, for the session whose jobs ``runner`` runs. These are
-    the statements of all sessions of this process with a history; and those of the queries ``running`` that
-    no history has, for which most columns are null."""
+    """Return the rows of ``sys.queries``, oldest first, as the session sees them whose jobs ``runner`` runs:
+    the statements in the histories of all sessions of this process, and the queries ``running`` in the
+    cluster that are in none of these histories, with null in most columns."""
     histories = [history for kept in _histories.valuerefs() if (history := kept()) is not None]
     found = [row for history in histories for row in history.rows()]
     known = {row[0] for row in found}

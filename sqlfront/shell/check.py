@@ -37,9 +37,10 @@ class CheckExitCode(IntEnum):
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run ``sqlfront check [--spark URL] FILE ...``; return the exit code. For each statement in the files,
-    print ``file:line: lane: reason`` to stdout, with "error" or "unknown" as the lane where none is known; at
-    the end, print a line with the counts to stderr. No statement is run."""
+    """Run ``sqlfront check [--spark URL] FILE ...``; return a :class:`CheckExitCode`. For each statement in
+    the files, print ``file:line: lane: reason`` to stdout; instead of a lane, print "error" for a statement
+    that would fail, and "unknown" if only a run could tell the lane. At the end, print a line with the counts
+    to stderr. No statement is run."""
     options = _parser().parse_args(arguments)
     ways: Counter[CheckedLane] = Counter()
     try:

@@ -24,7 +24,8 @@ class Placements:
     def of(self, members: MemberList, demands: Demands, config: JobConfig) -> Placement:
         """Return the placement, from the cache if it is there, of a job on the members of the list.
         ``demands``: the members and partitions that the job's DAG needs. ``config``: the job's options.
-        Raises the errors of :func:`~sqlfront_engine.plans.placement.place`."""
+        Raises OperationalError if a required member is not in the cluster, or no member with partitions is
+        left; InterfaceError for a partition out of range."""
         known = self._remembered(members)
         key = demands, config.required_partitions, config.required_members
         placement = known.get(key)

@@ -116,8 +116,8 @@ class MemberConnection:
         return self._outbox
 
     def listen(self) -> bool:
-        """Handle the messages that have arrived, from within a long call of the receiver; see
-        :meth:`~sqlfront_cluster.network.transport.Peer.listen`."""
+        """Handle the messages that have arrived, from within a long call of the receiver; return False if the
+        connection has ended, else True. See :meth:`~sqlfront_cluster.network.transport.Peer.listen`."""
         if not self._reading._is_owned():  # type: ignore[attr-defined]
             return True
         self._outbox.push()  # even while corked: the other side waits for signs of life, too

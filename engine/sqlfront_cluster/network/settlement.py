@@ -66,7 +66,8 @@ class Connections:
             return list(self._all)
 
     def in_use(self) -> list[MemberConnection]:
-        """Return the connections that are used, sorted by the peer's name."""
+        """Return the connections over which messages can be sent now, one for each peer at most, sorted by
+        the peer's name; connections still in their handshake are left out."""
         with self._lock:
             chosen = sorted(self._chosen.items())
         return [connection for _, connection in chosen if connection.in_use]

@@ -14,7 +14,9 @@ def submit(
     claim: EpochClaim, submitted: JobSubmitted, *, incarnation: str, settings: LogSettings
 ) -> tuple[EventLog, JobState]:
     """Begin the first epoch of a new job: write the event ``submitted`` to the job's log. Returns the log
-    and the job's state; the event is durable then, so that the job survives its coordinator."""
+    and the job's state; the event is durable then, so that the job survives its coordinator. ``incarnation``:
+    the unique id of this process. Raises OperationalError if the log can't be written, or if another member
+    has claimed a later epoch."""
     log = claim.start(incarnation=incarnation, settings=settings)
     log.append_durably(submitted)
     state = JobState([submitted])

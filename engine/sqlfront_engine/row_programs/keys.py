@@ -29,7 +29,8 @@ class KeyPart:
 
 
 class KeyParts:
-    """A function from a run to the keys to look up: all combinations of the values of the key's columns."""
+    """A function that returns, for one run of a row program, the keys to look up in a table: a tuple for each
+    combination of the values that the :class:`KeyPart` of each key column gives."""
 
     __slots__ = ("_parts", "_places")
 

@@ -77,8 +77,9 @@ def string_to_interval(target: IntervalType, *, safe: bool) -> Convert:
     """Make the cast of texts to intervals of the type ``target``. A text holds the value alone (``1 02:03``),
     or a complete literal ``INTERVAL '1 02:03' DAY TO MINUTE`` with the units of ``target``.
 
-    A malformed text, or a number out of its bounds, becomes null if ``safe``, else the cast raises DataError,
-    with the condition INVALID_INTERVAL_FORMAT if Spark has that error."""
+    A malformed text, or a number out of its bounds, becomes null if ``safe``. Else the cast raises DataError:
+    with the condition INVALID_INTERVAL_FORMAT for a malformed text, and for a number out of its bounds in an
+    interval of years and months; without a condition, as in Spark, for other numbers out of bounds."""
     in_months = is_year_month(target)
     parse = _months_parser(target) if in_months else _time_parser(target)
     storage = INT if in_months else INT64

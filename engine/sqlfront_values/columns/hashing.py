@@ -59,8 +59,9 @@ class IntegerTable:
 
 
 class _Level:
-    """A level of an :class:`IntegerTable`, made from the values of some ``rows`` (None = all rows). A level
-    stores each value in one slot, or, if another value has the slot, leaves it to the next level."""
+    """A level of an :class:`IntegerTable`, which gives each distinct value a number, its id. A level is made
+    from the values of some ``rows`` (None = all rows), and stores each value in one slot; if another value
+    has the slot, the level leaves the value to the next level."""
 
     nbytes: int
 
@@ -72,7 +73,7 @@ class _Level:
     def find(self, values: Integers, missing: int) -> tuple[Integers, Integers]:
         """Look the values up in this level.
 
-        Returns the number of each value, ``missing`` where this level does not store the value, and the
+        Returns the number of each value, or ``missing`` where this level does not store the value, and the
         positions in ``values`` of the values that a later level may store."""
         raise NotImplementedError
 

@@ -64,8 +64,8 @@ class ScaledValues:
         self._bound = bound
 
     def bound(self) -> int:
-        """Return an upper bound of the absolute values; if none was given, compute the greatest absolute
-        value, once."""
+        """Return an upper bound of the absolute unscaled values. Without a bound from the constructor, the
+        bound is the greatest absolute value, computed at the first call."""
         if self._bound is None:
             self._bound = _magnitude(self.values)
         return self._bound

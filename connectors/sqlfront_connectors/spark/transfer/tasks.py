@@ -65,10 +65,11 @@ def push(
 def read(
     source: bytes, network: NetworkSettings, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of the requested pieces, in the types that Spark reads
-    (:func:`~sqlfront_connectors.spark.types.to_send`). ``source``: an encoded :class:`TaskSource`.
-    ``batches``: the numbers of the requested pieces, in the first column. ``network``: the settings of
-    connections to members."""
+    """Yield the rows of parts of a memory table's version, fetched from the members that hold the parts, in
+    the types that Spark reads (:func:`~sqlfront_connectors.spark.types.to_send`). ``source``: an encoded
+    :class:`TaskSource`, which lists the parts as pieces. ``batches``: the numbers of the pieces to fetch, in
+    the first column. ``network``: the settings of connections to members. Raises OperationalError if a member
+    can't be reached, or has no longer the version."""
     what = codec.decode(source, TaskSource)
     form = pa.schema([(f"c{i}", sent_type(kind)) for i, kind in enumerate(what.schema.types)])
 

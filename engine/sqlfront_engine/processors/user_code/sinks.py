@@ -29,10 +29,11 @@ class Writer(Protocol):
     """An opened sink, which takes the rows of one instance. Results of its methods are ignored."""
 
     def write(self, batch: pa.RecordBatch) -> object:
-        """Write the rows of ``batch``, whose columns have logical types."""
+        """Write the rows of ``batch``, whose columns have logical types. The result is ignored."""
 
     def finish(self) -> object:
-        """Make all rows permanent. Called after the last batch, but not if the job fails or is cancelled."""
+        """Make all rows permanent. Called after the last batch, but not if the job fails or is cancelled. The
+        result is ignored."""
 
     def close(self) -> object:
         """Free the writer's resources. The last call in any case, also after an error; its errors are logged

@@ -129,10 +129,11 @@ class Style(Enum):
 
 def matches(value: JsonValue, path: Path, style: Style) -> list[str]:
     """Return the texts of the values that ``path`` selects in ``value``, by the rules of Spark's
-    ``GetJsonObject``; an empty list if it selects none.
+    ``GetJsonObject``; an empty list if the path selects none. ``style``: the form of the texts.
 
     Of several members of one name, the first counts whose value is not null and has a match. Several matches
-    of a step ``[*]`` are written as an array, a single match without brackets."""
+    of a step ``[*]`` become one text, a JSON array; a single match is written without brackets. The list has
+    more than one text only for an array in the style FLATTENED: one text for each element."""
     if not path:
         return _whole(value, style)
     step, rest = path[0], path[1:]

@@ -116,9 +116,9 @@ class TableLayout:
 
 
 def fitted(needed: Sequence[int], width: int | None, kept: Sequence[int | None] | None = None) -> Fit:
-    """Return the columns to show and their widths. ``needed``: the cells that each column needs; ``width``:
-    the cells of a line; ``kept``: the positions of the columns of an earlier block, which stay, None = choose
-    them.
+    """Return the columns to show and their widths. ``needed``: the cells that each column needs. ``width``:
+    the cells of a line, None = any number. ``kept``: the ``columns`` of the :class:`Fit` with which earlier
+    rows of the table were drawn, which are shown again; None = no rows were drawn, and columns are chosen.
 
     >>> fitted([5, 5], 80), fitted([5, 90], 40).widths, fitted([30] * 9, 50).columns
     (Fit(columns=(0, 1), widths=(5, 5)), (5, 30), (0, None, 8))
