@@ -156,10 +156,12 @@ class Terminal:
         return wcswidth(text)
 
     def ended(self) -> int | None:
-        """Wait for the program's end; return its exit code, or the negative number of the signal that ended
-        it."""
+        """Wait for the program's end, and take its last output; return its exit code, or the negative number
+        of the signal that ended it."""
         deadline = time.monotonic() + self._patience
         while self._child.isalive() and time.monotonic() < deadline:
             self.pump()
         assert not self._child.isalive(), self.text()
+        while self.pump():
+            pass
         return self._child.exitstatus if self._child.signalstatus is None else -self._child.signalstatus
