@@ -97,6 +97,10 @@ def _planned(query: Query, request: StatementRequest, context: "Context", *, by_
     plan = plan_small(binding, context.settings, context.target) if by_rows else None
     if plan is None:
         plan = plan_logical(binding.plan, context.settings, context.target)
+    if context.jobs is not None and context.spark is None and isinstance(plan, QueryPlan):
+        durable = durable_way.planned_if_large(plan, query, request, context)
+        if durable is not None:
+            return durable
     if keeps and context.is_settled(key):
         pins = isinstance(plan, QueryPlan)
         context.plans.add(query.sql, arguments, key, binding, plan, pins=pins, catalog_version=version)

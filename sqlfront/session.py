@@ -31,7 +31,7 @@ from sqlfront_planner.catalog import Catalog, TableEntry
 from sqlfront_planner.lanes import Lane
 from sqlfront_planner.plan_cache import CachedPlan, PlanCache, arguments_key
 from sqlfront_planner.statement import is_query
-from sqlfront_values.errors import Error, InterfaceError, NotSupportedError, ProgrammingError
+from sqlfront_values.errors import NO_MEMORY, Error, InterfaceError, NotSupportedError, ProgrammingError
 from sqlfront_values.expressions import Literal
 from sqlfront_values.java.surrogates import well_formed
 from sqlfront_values.lazy_modules import lazy_module
@@ -277,7 +277,7 @@ class Session(ClosingContext):
         NotSupportedError of a session without Spark: Spark would run the statement; and to the lack of memory
         of a query in a session with a job store: a durable job would run the query. Return the same error."""
         error.locate(text)
-        if error.sqlstate == _NO_MEMORY and error.hint is None and self._may_be_durable(text):
+        if error.sqlstate == NO_MEMORY and error.hint is None and self._may_be_durable(text):
             error.hint = "SET sqlfront.lane = durable runs the query as a durable job"
         if self.spark is None and error.hint is None and isinstance(error, NotSupportedError):
             error.hint = _spark_hint(error, text)
@@ -537,7 +537,6 @@ os.register_at_fork(after_in_child=_leave_sessions)
 
 
 #: The SQLSTATE of a lack of memory.
-_NO_MEMORY: Final = "53200"
 #: Conditions of statements about tables and schemas of sqlfront, or that Spark refuses, too.
 _NOT_SPARKS: Final = frozenset(
     f"UNSUPPORTED_FEATURE.{each}" for each in ("CATALOG_OPERATION", "DROP_DATABASE", "TABLE_OPERATION")

@@ -26,6 +26,10 @@ LONGEST_QUOTATION: Final = 1000
 _LEFT_OUT: Final = " … "
 
 
+#: The SQLSTATE of a lack of memory.
+NO_MEMORY: Final = "53200"
+
+
 class Warning(Exception):
     """PEP 249's warning class; exported, but never raised."""
 

@@ -6,7 +6,17 @@ from typing import Final
 
 import msgspec
 
-from sqlfront_planner.logical import LogicalJoin, LogicalPlan, LogicalScan, walk_plan
+from sqlfront_planner.logical import (
+    LogicalAggregate,
+    LogicalJoin,
+    LogicalPlan,
+    LogicalScan,
+    LogicalSetOperation,
+    LogicalSort,
+    LogicalWindow,
+    SetKind,
+    walk_plan,
+)
 from sqlfront_planner.pruning import joins
 from sqlfront_planner.pruning.scans import KeyConditions
 from sqlfront_planner.shared_rows import SharedRows
@@ -101,6 +111,26 @@ def input_size(
         rows += read
         size += read * sum(column_bytes(column) for column in scan.row())
     return InputSize(rows, size, len({scan.name for scan in scans}))
+
+
+def held_size(plan: LogicalPlan) -> float:
+    """Estimate the bytes of rows that a light job of the optimized ``plan`` holds in memory if all its
+    operators hold rows at the same time: groups, one side of each join, and the rows of sorts, windows and
+    distinct set operations. Rows that only stream past count as 0."""
+    cardinality = Cardinality()
+    return sum(_held_by(node, cardinality) for node in walk_plan(plan))
+
+
+def _held_by(node: LogicalPlan, cardinality: Cardinality) -> float:
+    match node:
+        case LogicalJoin():
+            return min(map(cardinality.size, node.inputs()))
+        case LogicalAggregate() | LogicalWindow() | LogicalSort():
+            return cardinality.size(node)  # of the groups; of a top-n, the rows that it returns
+        case LogicalSetOperation() if node.kind is not SetKind.UNION_ALL:
+            return cardinality.size(node.branches[0])
+        case _:
+            return 0.0
 
 
 def choose(size: InputSize) -> Choice:

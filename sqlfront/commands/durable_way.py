@@ -1,4 +1,5 @@
-"""The way of a query that runs as a durable job, as SET sqlfront.lane = durable asks for."""
+"""The way of a query that runs as a durable job: SET sqlfront.lane = durable asks for such a job, or the
+query would hold more rows than the memory has room for."""
 
 import secrets
 import time
@@ -20,10 +21,12 @@ from sqlfront_engine.job_statistics import JobStatus
 from sqlfront_engine.jobs.query_run import Progress, QueryRun
 from sqlfront_planner.catalog import FoundElsewhere
 from sqlfront_planner.explain.explanation import RunArguments, explanation
-from sqlfront_planner.lanes import Lane
+from sqlfront_planner.lanes import Lane, held_size
+from sqlfront_planner.plan import QueryPlan
 from sqlfront_planner.planning import plan_logical
 from sqlfront_planner.run_values import RunValues
 from sqlfront_values.errors import Error, InterfaceError, NotSupportedError
+from sqlfront_values.room import in_units
 from sqlfront_values.settings import Settings
 
 if TYPE_CHECKING:
@@ -31,17 +34,19 @@ if TYPE_CHECKING:
     from sqlfront.state.context import Context
     from sqlfront_planner.statements.structs import Explain, Query
 
-_REASON: Final = "sqlfront.lane is durable"
+_ASKED: Final = "sqlfront.lane is durable"
 _AUTO: Final = "SET sqlfront.lane = auto runs the query without a durable job"
 #: Seconds between two checks whether a query whose job runs is cancelled or has exceeded its timeout.
 _PAUSE: Final = 0.05
 
 
 class DurableWay(OwnWay, eq=False, gc=False):
-    """The way of a query that runs as a durable job: the job's plan, made under the ``settings``."""
+    """The way of a query that runs as a durable job: the job's plan, made under the ``settings``, and the
+    reason for the lane (``why``)."""
 
     planned: PlannedJob
     settings: Settings
+    why: str
 
     @property
     def lane(self) -> Lane:
@@ -50,8 +55,8 @@ class DurableWay(OwnWay, eq=False, gc=False):
 
     @property
     def reason(self) -> str:
-        """Return the fixed reason for the lane; see :meth:`~sqlfront.lanes.way.Way.reason`."""
-        return _REASON
+        """Return the reason for the lane; see :meth:`~sqlfront.lanes.way.Way.reason`."""
+        return self.why
 
     def run(self, request: StatementRequest) -> Result | Replan:
         """Run the query as a durable job, wait for the job's end, and return a result that reads the job's
@@ -86,7 +91,7 @@ class DurableWay(OwnWay, eq=False, gc=False):
         return Result(
             plan.schema,
             reading.batches(),
-            Statistics(Lane.DURABLE, _REASON, time.perf_counter() - began),
+            Statistics(Lane.DURABLE, self.why, time.perf_counter() - began),
             settings=self.settings,
             job=JobRows(reading, service, job.id),
             owner=context,
@@ -100,7 +105,7 @@ class DurableWay(OwnWay, eq=False, gc=False):
             raise _hinted(NotSupportedError("EXPLAIN ANALYZE of a query that runs as a durable job"))
         arguments = RunArguments(request.arguments.values, RunValues(self.settings))
         found = explanation(self.planned.query, arguments, extended=mode.is_extended)
-        found = replace(found, lane=str(Lane.DURABLE), reason=_REASON)
+        found = replace(found, lane=str(Lane.DURABLE), reason=self.why)
         return explaining.answer(self.context, found, statement, began)
 
     def after(self, error: Error, request: StatementRequest) -> NoReturn:
@@ -108,9 +113,10 @@ class DurableWay(OwnWay, eq=False, gc=False):
         raise error
 
 
-def planned(query: "Query", request: StatementRequest, context: "Context") -> DurableWay:
-    """Plan a query as a durable job, and return the query's way. Raises NotSupportedError for a query that no
-    durable job can run, with the hint how to run the query otherwise."""
+def planned(query: "Query", request: StatementRequest, context: "Context", why: str = _ASKED) -> DurableWay:
+    """Plan a query as a durable job, and return the query's way. ``why``: the reason for the lane. Raises
+    NotSupportedError for a query that no durable job can run, with the hint how to run the query
+    otherwise."""
     run, settings = StatementRun(context, request), context.settings
     try:
         rows = bound_for_job(run, query)
@@ -120,7 +126,27 @@ def planned(query: "Query", request: StatementRequest, context: "Context") -> Du
         job = plan_job(rows, request.arguments.values, settings, context.config.collect_rows)
     except NotSupportedError as error:
         raise _hinted(error) from None
-    return DurableWay(context, job, settings)
+    return DurableWay(context, job, settings, why)
+
+
+def planned_if_large(
+    plan: QueryPlan, query: "Query", request: StatementRequest, context: "Context"
+) -> DurableWay | None:
+    """Return the way of a query as a durable job if the light job of the query's ``plan`` would hold more
+    rows than the members' memory has room for, by the planner's estimate. None if the memory is large enough,
+    if SET sqlfront.lane = light keeps the query from other lanes, if another process owns the job store, or
+    if no durable job can run the query."""
+    memory = context.memory
+    if plan.input_size <= memory or context.options.lane == Lane.LIGHT:
+        return None
+    held = sum(map(held_size, (plan.optimized, *(each.optimized for each in plan.shared))))
+    assert context.jobs is not None
+    if held <= memory or context.jobs.is_coordinated_elsewhere():
+        return None
+    why = f"the query holds about {in_units(int(held))}; the memory limit is {in_units(memory)}"
+    with suppress(NotSupportedError):
+        return planned(query, request, context, why)
+    return None
 
 
 class _AwaitedJob:

@@ -19,7 +19,7 @@ from sqlfront.config import Config
 from sqlfront.jobs import listing
 from sqlfront.jobs.job_options import job_settings
 from sqlfront.jobs.job_plan import PlannedJob, plan_job, schema_of, settings_of
-from sqlfront.jobs.job_status import DurableJobStatus, JobPhase, job_time
+from sqlfront.jobs.job_status import DurableJobStatus, JobPhase, as_error, job_time
 from sqlfront.jobs.spooled_rows import SpooledRows
 from sqlfront.lanes.request import StatementRequest
 from sqlfront.state.cached_table import writable
@@ -246,7 +246,7 @@ def _facts(job: DurableJobStatus) -> list[tuple[str, str | None]]:
         ("epoch", str(job.epoch)),
         ("bytes", str(job.bytes)),
         ("rows", None if job.rows is None else str(job.rows)),
-        ("error", None if job.error is None else job.error.message),
+        ("error", None if job.error is None else str(as_error(job.error))),
     ]
 
 

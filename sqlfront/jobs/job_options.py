@@ -76,8 +76,17 @@ class JobOption(msgspec.Struct, frozen=True):
 
 #: All options of CREATE JOB.
 JOB_OPTIONS: Final = (
-    JobOption("parallelism", "parallelism", "count", 1, 10_000, "the most tasks of a stage"),
-    JobOption("buckets", "buckets", "count", 1, 10_000, "the parts into which a task divides rows by key"),
+    JobOption(
+        "parallelism",
+        "parallelism",
+        "count",
+        1,
+        10_000,
+        "the most tasks of a stage, unless tasks need more memory than they have",
+    ),
+    JobOption(
+        "buckets", "buckets", "count", 1, 10_000, "the fewest parts into which a task divides rows by key"
+    ),
     JobOption("task-size", "task_size", "size", 1, 1 << 50, "bytes of input that are worth a task"),
     JobOption("attempts", "attempts", "count", 1, 1000, "the runs of a task until its failure fails the job"),
     JobOption(

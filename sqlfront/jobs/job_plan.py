@@ -41,12 +41,13 @@ class JobPlan(msgspec.Struct, frozen=True, array_like=True):
     """The plan of a job. ``dag``: the encoded DAG of the statement's query, with the values of the query's
     parameters. ``schema``: the logical schema of the query's rows. ``files``: the files that the DAG reads.
     ``held``: the names of the memory tables that the DAG reads; only the process that planned the job has
-    their rows."""
+    their rows. ``input_size``: the estimated bytes that the DAG's scans read."""
 
     dag: bytes
     schema: pa.Schema
     files: tuple[SourceFile, ...]
     held: tuple[str, ...]
+    input_size: float = 0.0
 
     def encoded(self) -> bytes:
         """Return the plan as bytes, for :func:`decode_job_plan`."""
@@ -116,7 +117,8 @@ def plan_job(
     dag, resources = job_dag(plan, values, settings)
     files = tuple(dict.fromkeys(_source_file(path) for path in _paths(dag)))
     held = tuple(dict.fromkeys(name for name, table in tables if isinstance(table, MemoryTable)))
-    return PlannedJob(plan, JobPlan(encode_dag(dag), plan.schema, files, held), cut(dag), resources)
+    job = JobPlan(encode_dag(dag), plan.schema, files, held, plan.input_size)
+    return PlannedJob(plan, job, cut(dag), resources)
 
 
 def _tables(bound: LogicalPlan) -> Iterator[tuple[str, Table]]:

@@ -98,14 +98,14 @@ def status_of(submitted: JobSubmitted, state: JobState, *, coordinated: bool) ->
 def unreadable(job: str, error: Error) -> DurableJobStatus:
     """Return the status of a job whose log can't be read because of ``error``. The name is unknown, so that
     the id ``job`` serves as the name."""
-    reason = JobError(type(error).__name__, str(error), error.condition, error.sqlstate)
-    return DurableJobStatus(job, job, JobPhase.UNREADABLE, error=reason)
+    return DurableJobStatus(job, job, JobPhase.UNREADABLE, error=JobError.of(error))
 
 
 def as_error(error: JobError) -> Error:
     """Return the error of a job, which its log stores as data, as an exception to raise."""
     kind = getattr(errors, error.kind, errors.OperationalError)
     made: Error = kind(error.message, condition=error.condition, sqlstate=error.sqlstate)
+    made.hint = error.hint
     return made
 
 

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
-from sqlfront.jobs.job_status import job_time
+from sqlfront.jobs.job_status import as_error, job_time
 from sqlfront_values.types import BIGINT, INT, STRING, TIMESTAMP
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def jobs(service: "JobService") -> list[Row]:
             job.rerun,
             job.bytes,
             job.rows,
-            None if job.error is None else job.error.message,
+            None if job.error is None else str(as_error(job.error)),
         )
         for job in service.jobs()
     ]

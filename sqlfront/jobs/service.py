@@ -13,6 +13,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Final, Protocol
 
 import pyarrow as pa
+from msgspec.structs import replace
 
 from sqlfront.jobs.durable_job import DurableJob
 from sqlfront.jobs.job_options import job_settings
@@ -25,6 +26,7 @@ from sqlfront.jobs.takeover_watch import TakeoverWatch
 from sqlfront_cluster.durable_tasks.member_runner import MemberRunner, TaskMembers
 from sqlfront_engine.closing import ClosingContext
 from sqlfront_engine.durable.coordinator import Coordinator
+from sqlfront_engine.durable.division import buckets_for
 from sqlfront_engine.durable.event_store.event_log import EventLog
 from sqlfront_engine.durable.event_store.events import CancelRequested, JobSubmitted
 from sqlfront_engine.durable.event_store.job_store import JobStore
@@ -209,7 +211,7 @@ class JobService(ClosingContext):
         owner if there are such jobs. Return whether this process owns the store and runs all these jobs. A
         job that can't be resumed, for example because the session doesn't know the job's target yet, is
         logged and left as it is."""
-        if self._is_coordinated() or (self._ownership is None and not self._left()):
+        if self.is_coordinated_elsewhere() or (self._ownership is None and not self._left()):
             return False
         with self._changing():
             resumed = [self._is_resumed(job) for job in self._left()]
@@ -243,14 +245,17 @@ class JobService(ClosingContext):
     ) -> tuple[Coordinator, ThreadRunner | MemberRunner]:
         """Return a coordinator for a job, and the runner of the job's tasks. ``state`` and ``log``: of the
         epoch that the coordinator has claimed."""
-        runner = self._runner(submitted, stages)
-        options, folder = job_settings(submitted.options).tasks, self._folder(submitted.job)
-        return Coordinator(stages, state, log, runner, folder, options, target), runner
+        plan, options = decode_job_plan(submitted.plan), job_settings(submitted.options).tasks
+        runner = self._runner(submitted, plan, stages)
+        options = replace(options, buckets=buckets_for(plan.input_size, options, runner.task_memory))
+        return Coordinator(stages, state, log, runner, self._folder(submitted.job), options, target), runner
 
-    def _runner(self, submitted: JobSubmitted, stages: StagePlan) -> ThreadRunner | MemberRunner:
+    def _runner(
+        self, submitted: JobSubmitted, plan: JobPlan, stages: StagePlan
+    ) -> ThreadRunner | MemberRunner:
         """Return a runner of a job's tasks: on the members of the cluster, or on threads of this process if
         there is no cluster, or if the job reads memory tables of this process."""
-        settings, plan = settings_of(submitted), decode_job_plan(submitted.plan)
+        settings = settings_of(submitted)
         me = {"member": self._member, "incarnation": self._incarnation}
         if self._members is not None and not plan.held:
             return MemberRunner(self._members, plan.dag, settings, threads=self._engine.workers, **me)
@@ -328,9 +333,9 @@ class JobService(ClosingContext):
         run = self._running.get(job.id)
         if run is not None:
             return run.status
-        return status_of(job.submitted, job.state, coordinated=self._is_coordinated())
+        return status_of(job.submitted, job.state, coordinated=self.is_coordinated_elsewhere())
 
-    def _is_coordinated(self) -> bool:
+    def is_coordinated_elsewhere(self) -> bool:
         """Return whether another process owns the store, and so may run the jobs that don't run here."""
         return self._ownership is None and self._store.owner() is not None
 

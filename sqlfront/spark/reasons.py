@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from sqlfront_values.errors import Error, NotSupportedError, OperationalError
+from sqlfront_values.errors import NO_MEMORY, Error, NotSupportedError, OperationalError
 from sqlfront_values.room import in_units
 
 #: The condition for a text that sqlfront can't parse.
@@ -19,7 +19,6 @@ _SPARK_MAY_KNOW: Final = frozenset(
     }
 )
 #: The SQLSTATE of a statement that needs more memory than the members have.
-_NO_MEMORY: Final = "53200"
 
 #: Prefixes of the conditions for files that sqlfront can't read, but Spark may.
 _UNREADABLE: Final = ("FAILED_READ_FILE.", "FAILED_TO_CREATE_PLAN_FOR_DIRECT_QUERY")
@@ -38,7 +37,7 @@ def reason_after(error: Error) -> str | None:
         if (error.condition or "").startswith(_UNREADABLE):
             return error.message
         return (
-            "the statement needs more memory than the members have" if error.sqlstate == _NO_MEMORY else None
+            "the statement needs more memory than the members have" if error.sqlstate == NO_MEMORY else None
         )
     return error.message if error.condition in _SPARK_MAY_KNOW else None
 

@@ -99,6 +99,13 @@ class MemberRunner(ClosingContext):
         """The number of tasks that can run at a time."""
         return max(1, len(self._present()) * self._threads)
 
+    @property
+    def task_memory(self) -> int | None:
+        """The bytes that operators of one task may hold on the member with the least memory; None while the
+        cluster has no member, and if a member does not tell its memory."""
+        memory = [info.memory for info in self._members.member_list.members if not info.lite]
+        return min(memory, default=0) // self._threads or None
+
     def _present(self) -> list[str]:
         return [info.name for info in self._members.member_list.members if not info.lite]
 

@@ -9,6 +9,7 @@ log, and runs what is left (:mod:`.takeover`).
 """
 
 import logging
+import math
 from collections import Counter, deque
 from collections.abc import Iterable
 from contextlib import suppress
@@ -46,9 +47,13 @@ from sqlfront_engine.durable.target import JobTarget
 from sqlfront_engine.durable.tasks import StageTasks, TaskRun
 from sqlfront_engine.spool.reading import SpoolDamaged
 from sqlfront_engine.spool.spool_file import SpoolFile
-from sqlfront_values.errors import Error, InternalError, OperationalError
+from sqlfront_values.errors import NO_MEMORY, Error, InternalError, OperationalError
 
 logger: Final = logging.getLogger(__name__)
+
+_MORE_MEMORY: Final = (
+    "a larger memory_limit, or more parts (CREATE JOB ... OPTIONS (buckets n)), gives a task enough memory"
+)
 
 #: The name of the function that distributes rows by key, as the log has it.
 HASH_FUNCTION: Final = "murmur3_32, seed 42"
@@ -96,6 +101,8 @@ class Coordinator:
         self._running: dict[TaskId, TaskRun] = {}
         # The number of runs that have not ended, with those that were given up.
         self._busy = 0
+        # The most runs at a time; fewer once the memory did not suffice for all of them.
+        self._most_busy = math.inf
         # The tasks to hand out, and the files to read, of the stages that have begun.
         self._waiting: dict[int, deque[int]] = {}
         self._inputs: dict[int, tuple[tuple[SpoolFile, ...], ...]] = {}
@@ -146,7 +153,7 @@ class Coordinator:
         except Error as error:
             if self._log.failure is not None:
                 raise
-            ended = JobEnded(JobEnd.FAILED, error=_job_error(error))
+            ended = JobEnded(JobEnd.FAILED, error=JobError.of(error))
         with self._deciding:
             self._decided = True
             return ended if self._asked is None else JobEnded(JobEnd.CANCELLED)
@@ -254,7 +261,7 @@ class Coordinator:
         for stage in self.plan.stages:
             if self._is_ready(stage):
                 waiting = self._waiting[stage.number]
-                while waiting and self._busy < self._runner.capacity:
+                while waiting and self._busy < min(self._runner.capacity, self._most_busy):
                     self._start(stage, waiting.popleft())
 
     def _is_ready(self, stage: JobStage) -> bool:
@@ -313,7 +320,7 @@ class Coordinator:
         elif divided and len(divided) == len(stage.inputs):
             buckets = range(self._buckets)
             sizes = [sum(file.bucket_bytes[one] for files in divided for file in files) for one in buckets]
-            ranges = coalesced(sizes, self._options)
+            ranges = coalesced(sizes, self._options, self._runner.task_memory)
         else:
             ranges = even(self._buckets, self._options.parallelism)
         return StageInitialized(stage.number, ranges, self._buckets, "", HASH_FUNCTION if divided else None)
@@ -362,10 +369,13 @@ class Coordinator:
             self._note_failure(end.run.id, end.error)
 
     def _note_failure(self, task: TaskId, error: Error) -> None:
-        """Count a failure of a task. Raises the error, which fails the job, if the task has failed
-        ``JobOptions.attempts`` times, or if the error is no OperationalError, so that another attempt would
-        fail, too."""
+        """Count a failure of a task; after a lack of memory, fewer tasks run at a time. Raises the error,
+        which fails the job, if the task has failed ``JobOptions.attempts`` times, or if the error is no
+        OperationalError, so that another attempt would fail, too."""
         self._failures[task] += 1
+        if error.sqlstate == NO_MEMORY:
+            self._most_busy = max(1, self._busy // 2)
+            error.hint = _MORE_MEMORY
         if not isinstance(error, OperationalError) or self._failures[task] >= self._options.attempts:
             raise error
 
@@ -423,7 +433,3 @@ class _CancelledError(Exception):
 
 class JobSuspended(Exception):
     """The error of :meth:`Coordinator.run` when the coordinator has left its job to a successor."""
-
-
-def _job_error(error: Error) -> JobError:
-    return JobError(type(error).__name__, str(error), error.condition, error.sqlstate)

@@ -1,9 +1,18 @@
 """The division of a stage's work among tasks."""
 
 import itertools
+import math
 from collections.abc import Sequence
+from typing import Final
 
 import msgspec
+
+#: The bytes of memory that a task may hold for each byte of spool files that it reads: rows are larger in
+#: memory than in compressed files, and operators hold them together with their hash tables or sort keys.
+EXPANSION: Final = 8
+#: The most parts into which rows are divided by key because of the memory: each part costs a task's file a
+#: few bytes, and has smaller batches.
+MOST_BUCKETS: Final = 1024
 
 #: The half-open range of buckets that a task reads, for each task of a stage.
 Ranges = tuple[tuple[int, int], ...]
@@ -12,10 +21,11 @@ Ranges = tuple[tuple[int, int], ...]
 class JobOptions(msgspec.Struct, frozen=True):
     """The options of a durable job.
 
-    ``parallelism``: the largest number of tasks of a stage. ``buckets``: the number of parts into which a
-    task divides its output rows by key, for the tasks of the next stage. ``task_size``: the bytes of input
-    that one task should read at least; smaller buckets are joined for one task. ``attempts``: the number of
-    runs of a task after which its failure fails the job."""
+    ``parallelism``: the largest number of tasks of a stage, unless the memory requires more tasks.
+    ``buckets``: the smallest number of parts into which a task divides its output rows by key, for the tasks
+    of the next stage. ``task_size``: the bytes of input that one task should read at least; smaller buckets
+    are joined for one task. ``attempts``: the number of runs of a task after which its failure fails the
+    job."""
 
     parallelism: int = 8
     buckets: int = 32
@@ -23,20 +33,38 @@ class JobOptions(msgspec.Struct, frozen=True):
     attempts: int = 4
 
 
-def coalesced(sizes: Sequence[int], options: JobOptions) -> Ranges:
+def buckets_for(size: float, options: JobOptions, memory: int | None = None) -> int:
+    """Return the number of buckets for an input of about ``size`` bytes: ``options.buckets``, or more, so
+    that a bucket's rows fit in the ``memory`` of a task in bytes (None = unlimited).
+
+    >>> buckets_for(1e9, JobOptions()), buckets_for(1e9, JobOptions(), memory=64_000_000)
+    (32, 125)
+    """
+    needed = 0 if memory is None else math.ceil(size * EXPANSION / max(1, memory))
+    return max(options.buckets, min(MOST_BUCKETS, needed))
+
+
+def coalesced(sizes: Sequence[int], options: JobOptions, memory: int | None = None) -> Ranges:
     """Return for each task the half-open range of buckets that it reads. Neighbouring buckets are joined
     until a task has ``options.task_size`` bytes to read, and further if there would be more than
-    ``options.parallelism`` tasks. ``sizes``: the bytes of each bucket.
+    ``options.parallelism`` tasks, but no further than the ``memory`` of a task allows. ``sizes``: the bytes
+    of each bucket in spool files; ``memory``: in bytes, None = unlimited.
 
     >>> coalesced([10, 10, 10, 10], JobOptions(parallelism=4, task_size=20))
     ((0, 2), (2, 4))
     >>> coalesced([0, 0, 50, 0], JobOptions(parallelism=4, task_size=20))
     ((0, 3), (3, 4))
+    >>> coalesced([10, 10, 10, 10], JobOptions(parallelism=2, task_size=20), memory=100)
+    ((0, 1), (1, 2), (2, 3), (3, 4))
     """
     enough = max(options.task_size, -(-sum(sizes) // options.parallelism))
+    most = math.inf if memory is None else memory // EXPANSION
     ranges: list[tuple[int, int]] = []
     start = read = 0
     for bucket, size in enumerate(sizes):
+        if start < bucket and read + size > most:
+            ranges.append((start, bucket))
+            start, read = bucket, 0
         read += size
         if read >= enough and len(ranges) < options.parallelism - 1:
             ranges.append((start, bucket + 1))

@@ -26,6 +26,10 @@ class TaskRunner(Protocol):
         """The number of tasks that can run at a time."""
 
     @property
+    def task_memory(self) -> int | None:
+        """The bytes that operators of one task may hold if as many tasks as possible run; None = unknown."""
+
+    @property
     def member(self) -> str:
         """The name of the member that runs the tasks."""
 

@@ -28,6 +28,7 @@ class ThreadRunner(ClosingContext):
         incarnation: str,
     ) -> None:
         self.capacity, self.member, self.incarnation = threads, member, incarnation
+        self.task_memory = engine.memory.limit // threads
         self._engine, self._plan, self._config = engine, plan, config
         self._waiting: SimpleQueue[tuple[TaskRun, Callable[[TaskEnd], None]] | None] = SimpleQueue()
         # Daemons: the interpreter's end waits for no task, but leaves the job to a successor.

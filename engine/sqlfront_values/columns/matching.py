@@ -102,8 +102,10 @@ class KeyDirectory:
     def nbytes(self) -> int:
         """Return the number of bytes of memory that the directory's numbers and hash table hold, including
         the array of numbers by code, which may be built later."""
-        hashed = 0 if self._hashed is None else self._hashed.nbytes + 8 * min(self._codes.bound, MAX_TABLE)
-        return self.numbers.nbytes + hashed
+        if self._hashed is None:
+            return self.numbers.nbytes
+        table = 8 * self._codes.bound if self._codes.bound <= MAX_TABLE else 0
+        return self.numbers.nbytes + self._hashed.nbytes + table
 
     def _add_column(self, column: pa.Array, codes: Codes, null_safe: bool, *, several: bool) -> Codes:
         coder = _make_coder(column, MAX_COLUMN_BOUND if several else MAX_BOUND)

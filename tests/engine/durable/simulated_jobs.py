@@ -300,6 +300,7 @@ class SimulatedRunner:
     """Tasks that end when chance says so."""
 
     member, incarnation = "m", "i"
+    task_memory = None
 
     def __init__(self, world: World) -> None:
         self._world = world

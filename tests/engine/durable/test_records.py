@@ -84,7 +84,9 @@ EXAMPLES: list[Event] = [
         state=events.JobEnd.FAILED,
         rows=1,
         result=events.Manifest(files=(FILE,)),
-        error=events.JobError(kind="DataError", message="x", condition="DIVIDE_BY_ZERO", sqlstate="22012"),
+        error=events.JobError(
+            kind="DataError", message="x", condition="DIVIDE_BY_ZERO", sqlstate="22012", hint="try_divide"
+        ),
     ),
     events.CleanupDone(),
 ]

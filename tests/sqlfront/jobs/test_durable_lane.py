@@ -1,6 +1,7 @@
 """Queries that run as durable jobs: SET sqlfront.lane = durable."""
 
 import os
+import re
 import threading
 import time
 from collections.abc import Iterator
@@ -198,3 +199,61 @@ def test_a_lack_of_memory_hints_at_the_lane_if_there_is_a_store(tmp_path: Path, 
         with pytest.raises(sqlfront.OperationalError) as caught:
             connection.execute("SELECT id, count(*) FROM range(1000000) GROUP BY id").fetchall()
         assert ("SET sqlfront.lane = durable" in str(caught.value)) is stores
+
+
+_LARGE = "SELECT count(*) AS n FROM (SELECT id, count(*) FROM big GROUP BY id)"
+_WIDE = "SELECT count(*) AS n FROM big a JOIN big b USING (id)"
+
+
+@pytest.fixture
+def small_memory(tmp_path: Path) -> Iterator[Connection]:
+    """A session with a store, 20 MiB of memory and the table ``big`` of 3,000,000 numbers, or 24 MB."""
+    source = f"USING parquet LOCATION '{tmp_path}/big' AS SELECT id * 7919 AS id FROM range(3000000)"
+    with sqlfront.connect() as connection:
+        connection.execute(f"CREATE TABLE big {source}")
+    with sqlfront.connect(job_store=str(tmp_path / "store"), memory_limit=20 << 20, workers=2) as connection:
+        connection.execute(f"CREATE TABLE big USING parquet LOCATION '{tmp_path}/big'")
+        yield connection
+
+
+@pytest.mark.parametrize("sql", [_LARGE, _WIDE])
+def test_a_query_that_holds_more_than_the_memory_is_a_durable_job(small_memory: Connection, sql: str) -> None:
+    for _ in range(2):  # no plan for light jobs is cached
+        result = small_memory.session.execute(sql)
+        assert (result.collect(), result.stats.lane) == ([(3_000_000,)], "durable")
+    assert jobs(small_memory) == []
+    [(text,)] = small_memory.execute(f"EXPLAIN {sql}").fetchall()
+    assert re.match(
+        r"lane: durable \(the query holds about 22\.9 MiB; the memory limit is 20 MiB\)", str(text)
+    )
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT sum(id) AS n FROM big",
+        "SELECT count(*) FROM (SELECT id FROM big ORDER BY id DESC LIMIT 5)",
+        "SELECT id % 10, count(*) FROM big GROUP BY 1",
+        "SELECT count(*) FROM (SELECT id FROM big UNION ALL SELECT id FROM big)",
+        "SELECT count(*) FROM big JOIN (VALUES (1), (2)) AS s (id) USING (id)",
+    ],
+)
+def test_a_query_over_whose_rows_only_pass_is_a_light_job(small_memory: Connection, sql: str) -> None:
+    assert small_memory.session.execute(sql).stats.lane == "light"
+
+
+def test_a_large_query_stays_light_where_no_job_can_run_it(small_memory: Connection, tmp_path: Path) -> None:
+    light = "lane: light"
+
+    def lane(connection: Connection, sql: str = _LARGE) -> str:
+        return str(connection.execute(f"EXPLAIN {sql}").fetchall()[0][0])[:11]
+
+    small_memory.session.register("frame", pa.table({"id": range(3)}))
+    assert lane(small_memory, f"SELECT * FROM ({_LARGE}), frame") == light
+    small_memory.execute("SET sqlfront.lane = light")
+    assert lane(small_memory) == light
+    small_memory.execute("SET sqlfront.lane = auto")
+    assert lane(small_memory) != light
+    with open_session(tmp_path) as owner:
+        owner.execute("CREATE JOB other AS SELECT 1")
+        assert lane(small_memory) == light

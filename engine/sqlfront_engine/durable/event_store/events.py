@@ -22,7 +22,7 @@ from typing import Final
 import msgspec
 
 from sqlfront_engine.spool.spool_file import SpoolFile
-from sqlfront_values.errors import OperationalError
+from sqlfront_values.errors import Error, OperationalError
 
 
 def _snake_case(name: str) -> str:
@@ -107,13 +107,19 @@ class Manifest(_Part, frozen=True):
 
 
 class JobError(_Part, frozen=True):
-    """The error that a job ended with: the name of the PEP 249 class, the message, Spark's condition and the
-    SQLSTATE, if the error has one."""
+    """The error that a job ended with: the name of the PEP 249 class and the message; Spark's condition, the
+    SQLSTATE and the hint, if the error has one."""
 
     kind: str
     message: str
     condition: str | None = None
     sqlstate: str | None = None
+    hint: str | None = None
+
+    @staticmethod
+    def of(error: Error) -> "JobError":
+        """Return the ``error`` as data."""
+        return JobError(type(error).__name__, error.message, error.condition, error.sqlstate, error.hint)
 
 
 class JobEnd(Enum):
