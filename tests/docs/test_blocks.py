@@ -12,10 +12,8 @@ import pytest
 from demo.prepare import prepare
 from tests.docs.blocks import ROOT, blocks, pages
 
-#: Pages whose blocks start a Spark session.
-_WITH_SPARK = ("spark.md",)
-#: Pages whose blocks start a Spark with executors, which takes too long for the test command.
-_WITH_EXECUTORS = ("executors.md",)
+#: Pages whose blocks start a Spark of their own, which takes too long for the test command.
+_WITH_SPARK = ("executors.md", "spark.md")
 #: Pages whose blocks use libraries that `make doors` installs; the libraries use what is deprecated.
 _WITH_LIBRARIES = ("great-expectations.md",)
 #: Pages whose blocks read the flights of `make demo`.
@@ -23,9 +21,7 @@ _WITH_FLIGHTS = ("tutorial.md",)
 
 
 def _marks(page: Path) -> list[pytest.MarkDecorator]:
-    if page.name in (*_WITH_EXECUTORS, *_WITH_LIBRARIES):
-        return [pytest.mark.doors]
-    return [pytest.mark.slow] if page.name in _WITH_SPARK else []
+    return [pytest.mark.doors] if page.name in (*_WITH_SPARK, *_WITH_LIBRARIES) else []
 
 
 _PAGES = [pytest.param(page, id=page.name, marks=_marks(page)) for page in pages() if blocks(page)]

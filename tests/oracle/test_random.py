@@ -34,7 +34,7 @@ def subject() -> Iterator[Subject]:
 
 
 @settings(
-    max_examples=200,
+    max_examples=100,
     derandomize=True,
     database=None,
     deadline=None,

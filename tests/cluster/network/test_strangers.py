@@ -254,9 +254,10 @@ def test_a_frame_cut_off_by_the_end_is_not_received(town: Town, logged: Callable
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("count", [300, pytest.param(1000, marks=pytest.mark.soak)])
 @pytest.mark.parametrize("proven", [False, True])
-def test_thousands_of_random_bytes_and_mutated_frames_on_sockets(
-    town: Town, proven: bool, caplog: pytest.LogCaptureFixture
+def test_random_bytes_and_mutated_frames_on_sockets(
+    town: Town, proven: bool, count: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.CRITICAL)
     seed = random.Random(proven)
@@ -265,7 +266,7 @@ def test_thousands_of_random_bytes_and_mutated_frames_on_sockets(
     frames = [encode_frame(kind, message, body) for kind in FrameKind for message, body in sent]
     valid = [b"".join(map(bytes, frame.parts)) for frame in frames]
     transport, a = town.member("a", listen=None) if proven else (target, b)
-    for number in range(1000):
+    for number in range(count):
         data = bytearray(b"".join(seed.choices(valid, k=3)))
         for _ in range(seed.randint(1, 5)):
             data[seed.randrange(len(data))] = seed.randrange(256)
