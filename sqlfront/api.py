@@ -127,8 +127,9 @@ def connect(
 
 
 def open_session(url: str | None, given: Mapping[str, object], config: Config | None) -> Session:
-    """Open a session. ``url``: a URL or the name of a connection; ``given``: the arguments of :func:`connect`
-    that aren't None, by their names. Raises the errors of :func:`connect`."""
+    """Open a session. ``url``: a URL or the name of a connection in ``sqlfront.toml``; ``given``: the
+    arguments of :func:`connect` that aren't None, by their names. Raises ProgrammingError for settings that
+    are malformed, unknown or don't fit together, OperationalError if the session can't be opened."""
     spark = cast("SparkSource | None", given.get("spark"))
     if url is not None or given.keys() & _ADDRESSES or (config is None and _environment_speaks()):
         resolved = connecting.resolve(url, given, config)

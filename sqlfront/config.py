@@ -181,8 +181,8 @@ class Config(msgspec.Struct, frozen=True):
 
 
 def check_time_zone(name: str) -> str:
-    """Return ``name`` if it names a time zone (see :func:`~sqlfront_values.zones.names.zone_of`). Raises
-    INVALID_CONF_VALUE.TIME_ZONE if it doesn't."""
+    """Return ``name`` if it names a time zone that Spark knows, such as ``Europe/Paris`` or ``+05:30``.
+    Raises INVALID_CONF_VALUE.TIME_ZONE if it doesn't."""
     if name == "UTC":
         return name
     try:

@@ -41,7 +41,9 @@ class Executable(Protocol):
         timeout: float | None = None,
         query: QueryRun | None = None,
     ) -> Result:
-        """Run the statement; see :meth:`sqlfront.session.PreparedStatement.execute`."""
+        """Run the statement, and return its result. ``parameters``: a sequence of values for ``?``, or a
+        mapping for ``:name``. ``timeout`` in seconds; ``query``: the statement's cancellable run, None = a
+        new run."""
 
 
 class Connection:
@@ -83,13 +85,14 @@ class Connection:
     def execute(
         self, operation: str, parameters: Parameters | None = None, *, timeout: float | None = None
     ) -> "Cursor":
-        """Run one statement on a new cursor, and return the cursor. Parameters, timeout and errors: see
-        :meth:`Cursor.execute`."""
+        """Run one statement on a new cursor, and return the cursor. ``parameters``: a sequence of values for
+        ``?``, or a mapping for ``:name``; ``timeout`` in seconds. Raises the statement's errors, and
+        OperationalError after the timeout."""
         return self.cursor().execute(operation, parameters, timeout=timeout)
 
     def executemany(self, operation: str, seq_of_parameters: Sequence[Parameters]) -> "Cursor":
-        """Run a statement once for each item of ``seq_of_parameters`` on a new cursor, and return the cursor;
-        see :meth:`Cursor.executemany`."""
+        """Run a statement once for each item of ``seq_of_parameters`` on a new cursor, and return the cursor,
+        whose ``rowcount`` is the sum over all runs. Raises ProgrammingError if the statement gives rows."""
         return self.cursor().executemany(operation, seq_of_parameters)
 
     def prepare(self, operation: str) -> PreparedStatement:
@@ -188,8 +191,8 @@ class Cursor(ClosingContext):
 
     @property
     def rowcount(self) -> int:
-        """The number of rows that the last statement wrote; -1 if no statement was run, or if the statement
-        writes no rows. A query has -1, too, since its rows are not counted before they are read."""
+        """The number of rows that the last statement wrote; -1 for a query (its rows are not counted before
+        they are read), for another statement that writes no rows, and if no statement was run."""
         if self._result is None or self._result.affected is None:
             return self._written
         return self._result.affected
@@ -303,13 +306,13 @@ class Cursor(ClosingContext):
         return pa.RecordBatchReader.from_batches(result.arrow_schema, result.batches())
 
     def fetch_df(self) -> "pandas.DataFrame":
-        """All rows as a pandas DataFrame (extra ``pandas``)."""
+        """Return all rows as a pandas DataFrame (extra ``pandas``)."""
         return self._check_result().toPandas()
 
     fetchdf = fetch_df
 
     def fetch_polars(self) -> "polars.DataFrame":
-        """All rows as a polars DataFrame (extra ``polars``)."""
+        """Return all rows as a polars DataFrame (extra ``polars``)."""
         return self._check_result().toPolars()
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:

@@ -25,9 +25,9 @@ _MICROS: Final = timedelta(microseconds=1)
 
 
 def argument_literal(value: Value, kind: pa.DataType) -> str:
-    """Return the SQL literal of an argument; ``value`` and ``kind`` (its type) as in
-    :class:`~sqlfront_planner.binder.context.Arguments`. Raises DataError for a value that no literal can
-    express.
+    """Return the SQL literal of an argument's ``value``, which has the SQL type ``kind``; both are as
+    :class:`~sqlfront_planner.binder.context.Arguments` stores them. Raises DataError for a value that no
+    literal can express.
 
     >>> argument_literal(1, pa.int32()), argument_literal(1, pa.int64()), argument_literal(-1.5, pa.float64())
     ('1', '1L', '(-1.5D)')
@@ -42,8 +42,8 @@ def argument_literal(value: Value, kind: pa.DataType) -> str:
 
 
 def typed_literal(value: Value, kind: pa.DataType) -> str:
-    """Return a SQL expression that has the type ``kind`` and the value ``value``, which has the form of
-    :func:`sqlfront.sqlalchemy.values.plain`.
+    """Return a SQL expression that has the type ``kind`` and the value ``value``: a struct's value is a
+    dictionary, a map's a list of pairs, an interval's of months a number.
 
     >>> typed_literal([1, None], pa.list_(pa.int64()))
     'CAST(array(1, NULL) AS array<bigint>)'

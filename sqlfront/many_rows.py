@@ -45,8 +45,8 @@ _numbers: Final = itertools.count(1)
 
 
 class ManyRows(msgspec.Struct, frozen=True):
-    """The ``rows`` to insert, and the INSERT ``statement`` that reads them from the temporary view named
-    ``view``."""
+    """An INSERT of many rows as one statement: the ``rows`` to insert, and the ``statement`` that reads them
+    from the temporary view named ``view``."""
 
     statement: str
     view: str
@@ -54,10 +54,10 @@ class ManyRows(msgspec.Struct, frozen=True):
 
 
 def many_rows(session: Session, operation: str, sets: Sequence[Parameters]) -> ManyRows | None:
-    """Return the statement and the rows that have the same effect as running ``operation`` once for each of
-    the ``sets``. Return None if there is no such statement: if the operation isn't an INSERT of plain
-    parameters into a table of the session, or the values of a column have no common type in which each is
-    written as in its own type."""
+    """Return one INSERT and its rows that have the same effect as running ``operation`` once for each of the
+    ``sets`` of parameters, for ``executemany``. Return None if there is no such INSERT: if the operation
+    isn't an INSERT of plain parameters into a table of the session, or if the values of a column have no
+    common type in which each value is written as in its own type."""
     found = _INSERT.fullmatch(operation)
     if found is None or not isinstance(sets, (list, tuple)) or len(sets) < _FEWEST:
         return None

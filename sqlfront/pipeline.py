@@ -100,11 +100,11 @@ def run(
     query: QueryRun | None = None,
     observation: Observation | None = None,
 ) -> Result:
-    """Plan a pipeline, run it in the session of ``context``, and return its result; ``arguments`` and
-    ``required_partitions`` as of :meth:`sqlfront.Session.run_pipeline`. Waits for the first rows, or for the
-    end of a pipeline without rows. ``timeout`` in seconds, None = the session's; ``query``: the pipeline's
-    run, None = a new run; ``observation``: the record of the pipeline's facts for operators, None = no
-    record."""
+    """Plan a pipeline, run it in the session of ``context``, and return its result. ``arguments``: the values
+    of the pipeline's ``OwnerOf`` keys; ``required_partitions``: the partitions whose owners run the pipeline,
+    None = all members run it. Waits for the first rows, or for the end of a pipeline without rows.
+    ``timeout`` in seconds, None = the session's; ``query``: the pipeline's run, None = a new run;
+    ``observation``: the record of the pipeline's facts for operators, None = no record."""
     began = time.perf_counter()
     config = JobConfig(
         settings=context.settings,

@@ -182,12 +182,15 @@ class Session(ClosingContext):
         return None if self.context.observer is None else self.context.observer.metrics_address
 
     def check_open(self) -> None:
-        """Raise InterfaceError if the session is closed, see :attr:`closed`."""
+        """Raise InterfaceError if the session takes no more statements, since it is closed or belongs to the
+        process from which this process was forked."""
         if self._closed:
             raise InterfaceError(self._closed)
 
     def sql(self, text: str, args: Parameters | None = None, **frames: object) -> "Result | Frame":
-        """Run one statement, as ``spark.sql`` does; see :func:`sqlfront.sql`."""
+        """Run one statement, as ``spark.sql`` does, and return its result. ``args``: the values of the
+        parameters ``:name`` or ``?``; values without a parameter are ignored. ``{name}`` in the text stands
+        for the Arrow data that is passed as the keyword ``name``."""
         result = self.answer(text, args, frames)
         result.register = weakref.WeakMethod(self.register)
         return result
@@ -199,9 +202,10 @@ class Session(ClosingContext):
         frames: Mapping[str, object],
         query: QueryRun | None = None,
     ) -> Result:
-        """Run one statement in which ``{name}`` stands for the frame ``frames[name]`` (see
-        :func:`sqlfront.frames.replace_frames`), and return the statement's result. The frames are temporary
-        views until the method returns. ``query``: see :meth:`execute`."""
+        """Run one statement in which ``{name}`` stands for the frame ``frames[name]``, and return the
+        statement's result. ``args``: the values of the parameters. The frames are temporary views until the
+        method returns. ``query``: the statement's run from :meth:`begin`, None = a new run. Raises
+        ProgrammingError for a ``{name}`` without a frame, and the statement's errors."""
         if not frames:
             return self.execute(text, args, query=query)
         replaced, views = frame_names.replace_frames(text, frames)
@@ -273,9 +277,10 @@ class Session(ClosingContext):
         return NO_ARGUMENTS if parameters is None else Arguments.of(parameters, self.parameter_zone)
 
     def locate(self, error: Error, text: str) -> Error:
-        """Add to ``error`` the line and the caret that show its position in ``text``. Add a hint to a
-        NotSupportedError of a session without Spark: Spark would run the statement; and to the lack of memory
-        of a query in a session with a job store: a durable job would run the query. Return the same error."""
+        """Add to ``error`` the line and the caret that show its position in ``text``, and return the same
+        error. Also add a hint where another setup would help: Spark for a statement that this session doesn't
+        support, if it has no Spark session; a durable job for a query that lacked memory, if the session has
+        a job store."""
         error.locate(text)
         if error.sqlstate == NO_MEMORY and error.hint is None and self._may_be_durable(text):
             error.hint = "SET sqlfront.lane = durable runs the query as a durable job"
@@ -317,8 +322,9 @@ class Session(ClosingContext):
         return observer.observe(pipelines.NAME, self.begin(pipelines.NAME), run)
 
     def register(self, name: str, frame: "arrow.ArrowSource") -> None:
-        """Make Arrow data (``frame``, as of :meth:`sqlfront.connection.Connection.register`) a temporary view
-        ``name``, which replaces a temporary view with the same name."""
+        """Make the Arrow data ``frame`` a temporary view ``name``, which replaces a temporary view with the
+        same name. ``frame``: a table, reader or Dataset of pyarrow, a frame of pandas, polars or DuckDB, or
+        any object with the Arrow PyCapsule interface."""
         context, table = self.context, arrow.ArrowTable(name, frame)
         replaces = context.catalog.own((name,)) is not None
         context.catalog.add(TableEntry(name, table, temporary=True), replace=True)
@@ -370,10 +376,11 @@ class Session(ClosingContext):
         name: str | None = None,
         options: Mapping[str, str | float] | None = None,
     ) -> "DurableJob":
-        """Begin a durable job that runs a query, CREATE TABLE ... AS, or an INSERT, and return the job; it
-        goes on when the session is gone. ``args``: the values of the query's parameters. ``name``: the job's
-        name, None = a generated name. ``options``: the options of CREATE JOB. Raises the errors of CREATE
-        JOB.
+        """Begin a durable job that runs a query, CREATE TABLE ... AS, or an INSERT, and return the job's
+        handle; the job goes on when the session is gone. ``args``: the values of the query's parameters.
+        ``name``: the job's name, None = a generated name. ``options``: the options of CREATE JOB. Raises
+        ProgrammingError for a name that another job has and for wrong options, NotSupportedError for a
+        statement that no durable job can run and without a job store.
 
         >>> import tempfile, sqlfront
         >>> with sqlfront.connect(job_store=tempfile.mkdtemp()) as connection:
@@ -434,8 +441,9 @@ class PreparedStatement:
         timeout: float | None = None,
         query: QueryRun | None = None,
     ) -> Result:
-        """Run the statement with the values ``parameters``, and return its result. ``timeout``, ``query`` and
-        errors: see :meth:`sqlfront.session.Session.execute`."""
+        """Run the statement with the values ``parameters``, and return its result. ``timeout`` in seconds
+        overrides the session's timeout; ``query``: the statement's run from :meth:`Session.begin`, None = a
+        new run. Raises the errors of the statement."""
         session = self._session
         observer = session.context.observer
         if observer is None or session.closed:
@@ -482,9 +490,9 @@ class PreparedStatement:
     def held_plan(
         self, arguments: Arguments, accept: "Callable[[CachedPlan[Plan]], bool]"
     ) -> "tuple[CachedPlan[Plan], tuple[object, ...]] | None":
-        """Return the plan that the statement holds, with the values of the literals in its text that became
-        parameters of the plan. None if the statement holds no plan, if the plan is not current or was made
-        for other types or settings, or if ``accept`` returns False for the plan."""
+        """Return the plan that this object has kept from an earlier execution, with the values of the
+        literals in the text that became parameters of the plan. None if no plan is kept, if the plan is not
+        current or was made for other types or settings, or if ``accept`` returns False for the plan."""
         held, context = self._held, self._session.context
         if held is None:
             return None
@@ -517,8 +525,8 @@ class PreparedStatement:
         return result
 
     def sweep(self, catalog: Catalog) -> None:
-        """Release the plan that the statement holds if the tables in ``catalog`` have changed since it was
-        planned."""
+        """Release the kept plan if the tables in ``catalog`` have changed since the plan was made, so that
+        old versions of tables aren't held in memory."""
         held = self._held
         if held is not None and not held[0].is_current(catalog):
             self._held = None

@@ -77,8 +77,9 @@ Row = tuple[object, ...]
 
 
 class SystemState(msgspec.Struct, frozen=True):
-    """The state of a session that system tables show: the ``runner`` of its queries (engine or member), its
-    cached ``plans``, and its durable ``jobs``; None = the session has no job store."""
+    """The state of a session that system tables show. ``runner``: the engine or member that runs the
+    session's queries; ``plans``: the session's plan cache; ``jobs``: its durable jobs, None = the session has
+    no job store."""
 
     runner: Engine | Member
     plans: PlanCache[Plan]
@@ -96,8 +97,8 @@ def system_table(name: str, state: SystemState) -> ArrowTable:
 
 
 def unknown_table(schema: str, name: str, known: Iterable[str]) -> Error:
-    """Return the error for a name that no table of ``schema`` has, as in ``sys``; it lists the tables
-    ``known``."""
+    """Return the error for a ``name`` that no system table of ``schema`` (such as ``sys``) has; the message
+    lists the tables ``known``."""
     tables = ", ".join(quoted((schema, each)) for each in known)
     return spark_error(
         "TABLE_OR_VIEW_NOT_FOUND",

@@ -111,8 +111,8 @@ class ArrowSnapshot:
         return ()
 
     def scan(self, request: ScanRequest) -> ScanPlan:
-        """Return a source that emits slices of the table's batches: the columns of ``request``, and at most
-        its limit of rows. All other fields of ``request`` have no effect."""
+        """Return a source that emits the rows of the table: the columns of ``request``, and at most its limit
+        of rows. All other fields of ``request`` have no effect."""
         share = TableShare(self._schema, segments=tuple(map(Segment, self._batches)))
         source = MemoryScan(self._resource, self._name, request.columns, limit=request.limit)
         return ScanPlan(source, {self._resource: share})

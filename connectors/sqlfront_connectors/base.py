@@ -59,14 +59,14 @@ class ScanRequest(msgspec.Struct, frozen=True):
     :class:`~sqlfront_values.expressions.Parameter` at planning time, never at run time. ``partitions``:
     required partition ids, None = all. ``limit``: the most rows that the query needs, None = all.
 
-    ``keys``: the query needs exactly the rows whose columns ``by`` have one of the keys, None = all rows. Not
-    None only if ``by`` is one of the snapshot's :attr:`KeyAccess.keys`. Values are equal as SQL's ``<=>``
-    says: null is a key, NaN equals NaN, -0.0 is 0.0.
+    ``keys``: the query needs exactly the rows whose columns ``by`` (ordinals) have one of the keys; None =
+    all rows. If keys are given, ``by`` is one of the sequences of columns in the snapshot's
+    :attr:`KeyAccess.keys`. Values are equal as SQL's ``<=>`` says: null is a key, NaN equals NaN, -0.0 is
+    0.0.
 
-    ``keys_from``: the keys are known at run time only: the source has an input, and the columns
-    ``keys_from`` of the input's rows hold the keys, in the order of ``by``. An input row with a null in
-    these columns gives no key unless ``null_keys``. The source must emit all rows with one of the keys and
-    may emit further rows.
+    ``keys_from``: the keys are known at run time only: the source has an input, and the columns ``keys_from``
+    of the input's rows hold the keys, in the order of ``by``. An input row with a null in these columns gives
+    no key unless ``null_keys``. The source must emit all rows with one of the keys and may emit further rows.
     """
 
     columns: tuple[int, ...]
@@ -129,8 +129,7 @@ class Snapshot(Protocol):
 
     def scan(self, request: ScanRequest) -> ScanPlan:
         """Return a source that emits the requested columns in physical form: exactly the rows of this version
-        that pass the exact filters, restricted by the partitions, the limit and the keys of ``request``, see
-        :class:`ScanRequest`."""
+        that pass the exact filters and that the partitions, the limit and the keys of ``request`` allow."""
 
 
 #: A key: a value for each of the key columns, of the column's own type and as a Literal holds it; None stands
@@ -246,8 +245,8 @@ class Table(Protocol):
 
     def drop(self) -> None:
         """Free what the table owns: its rows in memory, or its files in a directory that was made for it.
-        Snapshots taken before stay readable. A reader that has looked up the table's name before, and takes
-        a snapshot only now, finds the rows or gets an error, never an empty table."""
+        Snapshots taken before stay readable. A reader that looked up the table's name before the drop, and
+        takes its snapshot after the drop, finds the rows or gets an error, never an empty table."""
 
 
 class TableWrite(Protocol):
@@ -330,8 +329,9 @@ def insert_all(
     token: str | None = None,
 ) -> int:
     """Append all batches (in physical form, columns in the table's order) in one insert, and return the
-    number of rows. :meth:`InsertTarget.begin_insert` explains ``overwrite``, ``time_zone`` and ``token``. If
-    a batch raises an error, the insert is aborted and the table stays unchanged."""
+    number of rows. ``overwrite``: the inserted rows replace all present rows. ``time_zone``: the time zone of
+    times that are written as text. ``token``: a text that the names of the written files have in common, None
+    = each name is unique. If a batch raises an error, the insert is aborted and the table stays unchanged."""
     write = table.begin_insert(overwrite=overwrite, time_zone=time_zone, token=token)
     try:
         for batch in batches:

@@ -20,7 +20,8 @@ class ColumnBounds(msgspec.Struct, frozen=True):
 
     @property
     def all_null(self) -> bool:
-        """True if every row is known to be null; False if a row has a value or the counts are unknown."""
+        """True if every row is known to be null; False if a row has a value, or if ``nulls`` or ``rows`` is
+        unknown."""
         return self.nulls is not None and self.nulls == self.rows
 
 

@@ -107,15 +107,16 @@ class Simulation:
         return machine
 
     def connect(self, first: str, second: str) -> None:
-        """Connect the transports of two machines; the receivers on both are notified some time later."""
+        """Open a connection between the transports of two machines, given by their names; the receivers of
+        both machines are notified some time later."""
         self._connections = [each for each in self._connections if each.open]
         connection = _Connection(self, self.machines[first], self.machines[second])
         self._connections.append(connection)
         connection.establish()
 
     def reachable(self, first: str, second: str) -> bool:
-        """Return whether the machine ``first`` can connect to the machine ``second``: it is alive and
-        started, and the two are not blocked."""
+        """Return whether the machine ``first`` can connect to the machine ``second``: ``second`` is alive and
+        its transport has started, and the connection between the two is not blocked."""
         other = self.machines.get(second)
         blocked = frozenset((first, second)) in self.blocked
         return other is not None and other.alive and other.transport.started and not blocked
@@ -243,7 +244,8 @@ class SimulatedTransport:
         self, peers: Sequence[Peer], done: Callable[[], bool], send: Callable[[], None] = lambda: None
     ) -> bool:
         """Call ``send``, and run the simulation until ``done()`` is true, since the calling thread isn't part
-        of the simulation. Returns False if :meth:`Simulation.run` gives up before, else True."""
+        of the simulation. Returns False if the simulation runs out of events or of its time limit before,
+        else True."""
         send()
         return self._machine.simulation.run(done)
 
@@ -289,8 +291,8 @@ class SimulatedPeer:
         self._busy_until = 0.0
 
     def send(self, message: msgspec.Struct, body: Sequence[Part] = ()) -> None:
-        """Deliver the message to the other machine some time later, unless it is dropped or the connection
-        has ended."""
+        """Deliver the message, with the parts of ``body`` (its batches or bytes), to the other machine some
+        time later, unless the message is dropped or the connection has ended."""
         simulation = self._connection.simulation
         if not self._connection.open:
             return
@@ -302,12 +304,13 @@ class SimulatedPeer:
         other.deliver(lambda: other.here.transport.receiver.received(other, message, body or None))
 
     def corked(self) -> AbstractContextManager[None]:
-        """Return a context manager that does nothing: each message arrives at a random time of its own."""
+        """Return a context manager that does nothing: messages aren't collected to be sent together, since
+        each message arrives at a random time of its own."""
         return nullcontext()
 
     def listen(self) -> bool:
-        """Return whether the connection is open; there is no message to handle, since a call takes no
-        simulated time."""
+        """Return whether the connection is open. No message is handled: no simulated time passes during the
+        caller's code, so that no message can have arrived meanwhile."""
         return self._connection.open
 
     def deliver(self, action: Callable[[], None], *, always: bool = False) -> None:

@@ -148,7 +148,9 @@ class Edge(msgspec.Struct, frozen=True, eq=False):
 
     Make an edge with :meth:`between` or :meth:`from_`. Every other method returns a changed copy; of several
     calls that set the same field, the last has effect. By default an edge is unicast and local, with priority
-    0. Edges are equal if their ordinals and the names of their vertices are equal.
+    0. A partitioned edge without key columns sends all rows to the instance that handles ``partition``;
+    ``takes_turns`` is set by :meth:`in_turn`. Edges are equal if their ordinals and the names of their
+    vertices are equal.
     """
 
     source: Vertex
@@ -192,8 +194,9 @@ class Edge(msgspec.Struct, frozen=True, eq=False):
         return replace(self, routing=Routing.UNICAST)
 
     def isolated(self) -> Self:
-        """Return a copy of the edge that connects each instance of the producer with fixed instances of the
-        consumer (see :attr:`Routing.ISOLATED`), which preserves the order of rows. For local edges only."""
+        """Return a copy of the edge that connects each instance of the producer with instances of the
+        consumer that the instances' numbers determine, which preserves the order of rows. For local edges
+        only."""
         return replace(self, routing=Routing.ISOLATED)
 
     def partitioned(self, key_columns: Sequence[int]) -> Self:
@@ -215,7 +218,7 @@ class Edge(msgspec.Struct, frozen=True, eq=False):
 
     def fanout(self) -> Self:
         """Return a copy of the edge that sends each batch to every member, and there to one instance of the
-        consumer; on a local edge, to one instance on this member, as :meth:`unicast` does."""
+        consumer, round robin. On a local edge, each batch goes to one instance on this member only."""
         return replace(self, routing=Routing.FANOUT)
 
     def ordered(self, sort_keys: Sequence[SortKey]) -> Self:
@@ -246,7 +249,8 @@ class Edge(msgspec.Struct, frozen=True, eq=False):
     def priority(self, number: int) -> Self:
         """Return a copy of the edge with this priority among the consumer's inputs: ``Take()`` without an
         ordinal reads inputs with lower numbers first, each to its end. Meanwhile the other inputs wait and
-        may block their producers; such a producer must not also feed the input that is read."""
+        may block their producers; such a producer must not also feed the input that is read, since the job
+        would then wait forever."""
         return replace(self, input_priority=number)
 
     def queue_size(self, batches: int) -> Self:
@@ -269,8 +273,9 @@ class Edge(msgspec.Struct, frozen=True, eq=False):
 
 
 class DAG:
-    """A directed acyclic graph, see the module's docstring. Iterating over a DAG validates it (see
-    :meth:`validate`) and yields the vertices in topological order."""
+    """A directed acyclic graph of vertices and edges, which grows until it is locked. Iterating over a DAG
+    yields the vertices in topological order; it raises InterfaceError if the DAG is invalid
+    (:meth:`validate`)."""
 
     __slots__ = (
         "_derived",
@@ -307,8 +312,9 @@ class DAG:
         local_parallelism: int | None = None,
         only_on: OnlyOn | None = None,
     ) -> Vertex:
-        """Make a vertex, add it to the DAG and return it; for the parameters see :class:`Vertex`. Raises
-        InterfaceError if the name is taken (:meth:`unique_name` returns a free name) or the DAG is locked."""
+        """Make a vertex, add it to the DAG and return it; the parameters become the fields of the
+        :class:`Vertex`. Raises InterfaceError if the name is taken (:meth:`unique_name` returns a free name)
+        or the DAG is locked."""
         return self.add(Vertex(name, processor, local_parallelism, only_on))
 
     def add(self, vertex: Vertex) -> Vertex:
@@ -368,8 +374,8 @@ class DAG:
         self._order = None
 
     def lock(self) -> None:
-        """Validate the DAG, and refuse any change from now on. A second call does nothing. Raises the errors
-        of :meth:`validate`."""
+        """Validate the DAG, and refuse any change from now on. A second call does nothing. Raises
+        InterfaceError if the DAG is invalid (:meth:`validate`)."""
         if not self._locked:
             self.validate()
             self._locked = True

@@ -199,7 +199,8 @@ class Engine(ClosingContext):
 
     def run(self, dag: "DAG", config: JobConfig = DEFAULT_CONFIG) -> "LightJob":
         """Start the DAG as a job on this member, and return the job's handle; the DAG can't be changed
-        afterwards. An inline job begins to run when its result is read or :meth:`LightJob.join` is called.
+        afterwards. An inline job (``config.inline``), which runs on its caller's thread, begins to run only
+        when its result is read or :meth:`LightJob.join` is called.
 
         Raises InterfaceError if the DAG is invalid or the engine is closed.
         """
@@ -319,8 +320,8 @@ class Engine(ClosingContext):
         return tuple(self.summary(execution, EMBEDDED, (EMBEDDED,)) for execution in self.executions())
 
     def summary(self, execution: "Execution", coordinator: str, participants: tuple[str, ...]) -> JobSummary:
-        """Return the entry of a run's query in a listing. ``coordinator`` and ``participants`` are names of
-        members."""
+        """Return the summary by which listings show the query of ``execution``, a run. ``coordinator`` and
+        ``participants`` are names of members."""
         query, now = execution.query, self.clock.now()
         started = self._epoch + query.began
         return JobSummary(
@@ -335,8 +336,7 @@ class Engine(ClosingContext):
 
     def cancel(self, query: int, by: str = "") -> bool:
         """Cancel the running query with the id ``query``. Returns whether such a query was running here.
-        ``by``: a phrase for the error's text that says who cancels (see
-        :meth:`~sqlfront_engine.jobs.query_run.QueryRun.cancel`)."""
+        ``by``: a phrase for the error's text that says who cancels; empty = the user of the query."""
         runs = [execution.query for execution in self.executions() if execution.query.id == query]
         found = runs[0] if runs else self._queries.get(query)
         if found is not None:

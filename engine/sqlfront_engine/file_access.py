@@ -42,19 +42,19 @@ class OpenFile(msgspec.Struct, frozen=True):
 
 
 class FileAccess(msgspec.Struct, frozen=True):
-    """The files that a process may read and write. ``roots``: real paths of folders; the files below them
-    may be opened; None = all files. ``elsewhere``: the roots of the other members of a cluster; None = the
-    same as ``roots``, or all files."""
+    """The files that a process may read and write. ``roots``: real paths of folders; the files below them may
+    be opened; None = all files. ``elsewhere``: the folders below which the other members of a cluster may
+    open files; None = the other members may open at least the files that this process may open."""
 
     roots: tuple[str, ...] | None = None
     elsewhere: tuple[str, ...] | None = None
 
     @classmethod
     def of(cls, said: str | Sequence[str]) -> "FileAccess":
-        """Return the access that a setting says: ``"all"``, ``"none"``, or a sequence of folders (a list,
-        even for one folder). Raises ProgrammingError for another text, and for a folder that is no path. The
-        empty text is refused, too, since it would mean the current folder: it may come from a variable that
-        is not set."""
+        """Return the access that ``said``, the value of a setting, stands for: ``"all"``, ``"none"``, or a
+        sequence of folders (a list, even for one folder). Raises ProgrammingError for another text, and for a
+        folder that is no path. The empty text is refused, too: it may come from a variable that is not set,
+        and would mean the current folder."""
         if said in ("all", "none"):
             return EVERYWHERE if said == "all" else NOWHERE
         if isinstance(said, str | bytes | os.PathLike) or not isinstance(said, Collection):
@@ -82,8 +82,7 @@ class FileAccess(msgspec.Struct, frozen=True):
         return FileAccess(self.roots, None if others.roots == self.roots else others.roots)
 
     def is_shared(self, paths: Iterable[str]) -> bool:
-        """Return whether the other members of a cluster may open all these files, too; True if they have the
-        same access."""
+        """Return whether the other members of a cluster may open all these files, too."""
         if self.elsewhere is None:
             return True
         folders = {os.path.realpath(os.path.dirname(path)) for path in paths}
@@ -149,9 +148,9 @@ class FileAccess(msgspec.Struct, frozen=True):
 
     @contextmanager
     def folder(self, path: str) -> Iterator[int]:
-        """Return a context manager whose block gets an open descriptor of the folder at ``path``, in which
-        it may write files. Raises ProgrammingError if access is denied, OSError if the folder can't be
-        opened."""
+        """Return a context manager whose block gets an open descriptor of the folder at ``path``, through
+        which the block may write files into the folder. Raises ProgrammingError if access is denied, OSError
+        if the folder can't be opened."""
         self.check(path)
         descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:

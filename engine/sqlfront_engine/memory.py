@@ -28,8 +28,9 @@ class MemoryBudget:
     """A limit on the bytes that the operators of a member or of a query may hold together.
 
     ``limit``: bytes. ``owner``: the budget's name in messages. ``parent``: a budget against which each charge
-    counts, too (None = no parent). ``relief`` (None = none) is called while a charge doesn't fit, to free
-    memory that is not needed; it returns whether it has freed some, and False in the end.
+    counts, too (None = no parent). ``relief`` (None = none) is called, repeatedly, while a charge doesn't
+    fit, to free memory that is not needed; it returns True if it has freed some, and False once nothing is
+    left to free.
 
     Any thread may charge and release. Releasing takes no lock, since finalizers release, too: a finalizer may
     run while its thread is charging.

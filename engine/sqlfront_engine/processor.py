@@ -153,8 +153,7 @@ class Processor(msgspec.Struct, frozen=True, array_like=True, tag_field="process
 
     def run(self, context: ProcessorContext) -> Steps:
         """Return the generator that runs one instance of the operator. The generator yields :class:`Take` to
-        get an input's next batch (None after the last one), and a record batch to emit it; the module's
-        docstring has the details."""
+        get an input's next batch (None after the last one), and yields a record batch to emit it."""
         raise NotImplementedError
 
     def rows(self, inputs: Sequence[RowStep], compiler: RowCompiler) -> RowStep | None:

@@ -110,8 +110,8 @@ class SystemClock:
         self._closed = False
 
     def call_at(self, deadline: float, callback: Callable[[], None]) -> Callable[[], None]:
-        """Have ``callback`` called on the timer thread soon after ``deadline``; returns a function that
-        cancels the timer (:meth:`Clock.call_at`)."""
+        """Have ``callback`` called on the timer thread soon after ``deadline``, a time of this clock in
+        seconds. Returns a function that cancels the timer."""
         number = next(self._numbers)
         with self._changed:
             if self._closed:
@@ -166,8 +166,8 @@ _threads: "WeakSet[Thread]" = WeakSet()
 
 
 def await_threads(seconds: float) -> None:
-    """Wait until the threads that run tasklets have ended, but at most ``seconds``. The owners of the
-    threads have to close them before."""
+    """Wait until the threads that run tasklets have ended, but at most ``seconds``. Close the runners that
+    own the threads before, since otherwise the threads don't end."""
     deadline = time.monotonic() + seconds
     for thread in [*_threads]:
         thread.join(max(0.0, deadline - time.monotonic()))

@@ -23,8 +23,8 @@ class SystemCalls:
         return os.open(path, _NEW_FILE, _PRIVATE_FILE)
 
     def open_again(self, path: str) -> int:
-        """Open an existing file, and return a descriptor that overwrites the file's bytes, from the
-        beginning."""
+        """Open an existing file, and return a descriptor whose writes overwrite the file's bytes, beginning
+        with the first byte."""
         return os.open(path, os.O_WRONLY | os.O_CLOEXEC)
 
     def write(self, descriptor: int, data: memoryview) -> int:

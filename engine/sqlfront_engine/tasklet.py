@@ -49,7 +49,8 @@ logger = logging.getLogger(__name__)
 
 
 class CallOutcome(Enum):
-    """The results of one call of a tasklet: the reason for which it has given up the thread."""
+    """The results of one call of a tasklet, by which the call says why it has given up the thread: the
+    tasklet can go on later (RUNNABLE), waits for a queue (BLOCKED), or has ended (DONE)."""
 
     RUNNABLE = "runnable"
     """The tasklet has done its share and can go on."""
@@ -152,9 +153,10 @@ class Tasklet:
         *,
         measured: bool = False,
     ) -> None:
-        """Attach the queues. ``inputs``: by ordinal. ``any_input``: their combination for ``Take()``.
-        ``output``: the combination of all outputs. ``flushes``: functions to call before the tasklet gives up
-        its thread. ``measured``: whether the bytes of the output are counted."""
+        """Attach the queues. ``inputs``: by ordinal. ``any_input``: the combination of all inputs, from which
+        ``Take()`` without an ordinal reads. ``output``: the combination of all outputs. ``flushes``:
+        functions to call before the tasklet gives up its thread. ``measured``: whether the bytes of the
+        output are counted."""
         self._inputs = inputs
         self._any_input = any_input
         self._meter = Meter(output) if measured else None
@@ -162,9 +164,9 @@ class Tasklet:
         self._flushes = flushes
 
     def start(self, schedule: "Callable[[Tasklet], None]", now: Callable[[], float]) -> None:
-        """Make the tasklet runnable for the first time; wakes that came earlier are thereby done.
-        ``schedule`` puts a tasklet into its runner's queue, ``now`` returns the time of the engine's clock in
-        seconds."""
+        """Make the tasklet runnable for the first time; calls of :meth:`wake` before the start have no effect
+        of their own. ``schedule`` puts a tasklet into its runner's queue, ``now`` returns the time of the
+        engine's clock in seconds."""
         self._now = now
         self.schedule = schedule
         schedule(self)

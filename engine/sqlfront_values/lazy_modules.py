@@ -40,14 +40,14 @@ class _LazyModule(ModuleType):
 
 
 def lazy_module(name: str) -> ModuleType:
-    """Return a stand-in for the module of the absolute ``name``; the first use of one of the module's names
-    imports the module. Any thread may use the stand-in."""
+    """Return a stand-in for the module with the absolute name ``name``; the module is imported when one of
+    its attributes is first used. Any thread may use the stand-in."""
     return _LazyModule(name)
 
 
 def lazy_submodules(package: str, *names: str) -> None:
     """Make each of the modules ``names`` of a package load on first use: ``from package import name`` returns
-    a stand-in, and the first use of one of the stand-in's names imports ``package.name``, which replaces the
+    a stand-in, and the first use of one of its attributes imports ``package.name``, which replaces the
     stand-in in the package. ``package`` is the package's ``__name__`` and must be in ``sys.modules``."""
     for name in names:
         setattr(sys.modules[package], name, _LazyModule(f"{package}.{name}"))

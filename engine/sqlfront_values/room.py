@@ -42,8 +42,8 @@ _UNITS: Final = ("bytes", "KiB", "MiB", "GiB", "TiB")
 
 
 class Account(Protocol):
-    """An account that sizes in bytes are charged to; see
-    :class:`~sqlfront_engine.processor.MemoryAccount`."""
+    """A count of bytes in use, to which evaluation charges the sizes of the values that it makes.
+    :class:`~sqlfront_engine.processor.MemoryAccount` implements it for an operator of a query."""
 
     def charge(self, size: int, maker: str = "") -> None:
         """Count ``size`` more bytes as in use. ``maker`` is the function that makes the bytes, for the
@@ -119,9 +119,9 @@ def _claim(maker: str, size: int, rows: int, most: int) -> None:
 
 
 def room_left() -> int:
-    """Return the most bytes that this thread may make for one text: the thread's own limit, or
-    :data:`MOST_TEXT` if that is less; the memory account's limit is ignored. A loop that builds a text
-    compares the text's size with this number."""
+    """Return the most bytes that this thread may make for one text: the limit that :func:`limited` has set
+    for the thread, if any, but at most :data:`MOST_TEXT`. The memory account's limit is ignored. A loop that
+    builds a text compares the text's size with this number."""
     return min(_room.most, MOST_TEXT)
 
 
@@ -159,7 +159,7 @@ def set_meanwhile(function: Callable[[], None] | None) -> None:
 
 class watched:  # noqa: N801 - a context manager that is entered for each new query
     """A context manager: within it, :func:`check` on this thread raises :class:`StoppedError` when
-    ``is_stopped`` returns True. At its end :func:`check` asks the function that it asked before (or none)."""
+    ``is_stopped`` returns True. At its end the thread's earlier function is in force again (or none)."""
 
     __slots__ = ("_before", "_is_stopped")
 

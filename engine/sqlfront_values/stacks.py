@@ -107,9 +107,9 @@ def on_fresh_stack(
 
 
 def deep(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
-    """Wrap a recursive function so that a call which fills the current stack runs again, from its beginning,
-    on a fresh stack (see the module). A call may therefore run twice, and must have the same effect the
-    second time."""
+    """Wrap a recursive function so that trees may be deeper than a thread's stack: a call that fills the
+    current stack runs again, from its beginning, on the empty stack of another thread. A call may therefore
+    run twice, and must have the same effect the second time."""
 
     @wraps(function)
     def going_on(*arguments: Arguments.args, **named: Arguments.kwargs) -> Result:

@@ -12,8 +12,8 @@ from sqlfront_values.errors import InterfaceError, OperationalError
 
 
 class UserFunction:
-    """A user-defined Python function; on other members its pickled form until the first use. Two user
-    functions are equal only if they are the same object.
+    """A user-defined Python function. On a member that has received it from another process it stays pickled
+    until its first use. Two user functions are equal only if they are the same object.
 
     >>> UserFunction.from_pickled(UserFunction(len).pickled()).function("four")
     4

@@ -399,7 +399,9 @@ class PinnedCatalog(Catalog):
         )
 
     def lookup(self, parts: tuple[str, ...], *, temporary: bool = True) -> Entry | None:
-        """Look up a dotted name as :meth:`Catalog.lookup` does, and record the result."""
+        """Return the relation of a dotted name, case-insensitively, and record the result; None if no
+        relation has the name. Without ``temporary`` only permanent relations are found. Raises FoundElsewhere
+        if the name means a relation of an attached Spark session of which this session holds no copy."""
         seen = temporary and self._temporary and (self._sees is None or parts[-1].lower() in self._sees)
         entry = self._lookups[parts, seen] = super().lookup(parts, temporary=seen)
         return entry
@@ -424,7 +426,7 @@ def _key_of(entry: Entry) -> str:
 
 
 def is_default(qualifier: tuple[str, ...]) -> bool:
-    """Return whether a qualifier names the only database.
+    """Return whether a qualifier names ``default``, the only database.
 
     >>> is_default(("default",)), is_default(("spark_catalog", "DEFAULT")), is_default(("other",))
     (True, True, False)

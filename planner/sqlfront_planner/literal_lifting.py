@@ -101,13 +101,14 @@ def spaced(skeleton: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def is_plain(text: str) -> bool:
-    """Return whether the text has no comments, quoted names or escapes, so that the simple pattern finds all
-    literals."""
+    """Return whether the text has no comments, quoted names or escapes, so that a simple regular expression
+    finds all literals."""
     return not ('"' in text or "`" in text or "\\" in text or "--" in text or "/*" in text)
 
 
 def spans(text: str) -> list[tuple[int, int]]:
-    """Return the ranges (start, end) in the text of the literals that :func:`split` finds.
+    """Return the ranges (start, end) in the text of its literals: numbers, and strings in single quotes
+    without a prefix, but none in comments or quoted names.
 
     >>> spans("select `c 1` /* 2 */ from t where k = 17")
     [(38, 40)]

@@ -104,7 +104,7 @@ class UnaryPlan(LogicalPlan, frozen=True):
 
 class PassingPlan(UnaryPlan, frozen=True):
     """The base class of nodes with one input whose output rows are rows of the input, with all its columns.
-    It implements the output; a subclass says which of the rows, in which order."""
+    This class implements the output's columns; a subclass decides which rows it passes on, in which order."""
 
     @property
     def schema(self) -> pa.Schema:
@@ -286,7 +286,8 @@ class LogicalProject(UnaryPlan, frozen=True):
 
 
 class JoinKey(NamedTuple):
-    """An equality between the two sides of a join; both expressions have one type."""
+    """An equality between the two sides of a join; both expressions have one type. ``null_safe``: null equals
+    null (``<=>``), else null equals nothing."""
 
     left: Expr
     """The expression over the left row."""
@@ -553,8 +554,8 @@ def walk_plan(plan: LogicalPlan) -> Iterator[LogicalPlan]:
 
 
 def distinct_nodes(plan: LogicalPlan) -> Iterator[LogicalPlan]:
-    """Yield the nodes of :func:`walk_plan`; a node object that stands in several places of the plan comes
-    once."""
+    """Yield the plan and all nodes below, parents first, without the plans of subquery expressions; a node
+    object that stands in several places of the plan comes once."""
     waiting, seen = [plan], set[int]()
     while waiting:
         node = waiting.pop()

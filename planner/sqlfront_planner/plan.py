@@ -89,9 +89,10 @@ class Template(msgspec.Struct, frozen=True):
     def literals(
         arguments: Sequence[object] = (), values: "run_values.RunValues | None" = None
     ) -> Callable[[Expr], Expr]:
-        """Return a function from expression to expression: for a Parameter or RunValue it returns the
-        literal with the value in this run, for any other expression the expression itself. For
-        ``arguments`` and ``values`` see :meth:`bind`."""
+        """Return a function from expression to expression: for a Parameter or RunValue it returns the literal
+        with the value in this run, for any other expression the expression itself. ``arguments``: the
+        parameters' values by index; ``values``: the values of the run, such as ``current_date``, None = those
+        of the current time in UTC."""
         return _literals(arguments, values or run_values.RunValues(Settings()))
 
 
@@ -139,8 +140,11 @@ class QueryPlan(msgspec.Struct, frozen=True):
     def bind(
         self, arguments: Sequence[object] = (), values: "run_values.RunValues | None" = None
     ) -> tuple[DAG, Mapping[str, object]]:
-        """Return the DAG of one run and the objects for its sources, by key, see :meth:`Template.bind`. The
-        rows of the ``shared`` subplans are not among the objects."""
+        """Return the DAG of one run, in which values replace the parameters and the run's values, and the
+        objects for the DAG's sources, by key, without the rows of the ``shared`` subplans. ``arguments``: the
+        parameters' values by index; ``values``: the values of the run, such as ``current_date``, None = those
+        of the current time in UTC. Raises OperationalError (SQLSTATE 40001) if the rows of a scanned table
+        have moved to other members since the query was planned."""
         return self.template.bind(arguments, values)
 
 

@@ -34,9 +34,10 @@ Skeleton = tuple[str, ...]
 class CachedPlan(msgspec.Struct, Generic[PlanT], eq=False, weakref=True):
     """A plan in the cache, and its dependencies. ``text``: the text for which it was made. ``lookups``: what
     the names in the text stood for, confirmed at the catalog's version ``catalog_version``. ``snapshots``:
-    the versions that the plan reads, empty if each run reads the current versions. ``pinned``: the positions
-    of the arguments whose values the plan depends on. ``literals``: the values of the text's literals that
-    are parameters. ``last_used`` is in nanoseconds, ``made`` in seconds since the epoch."""
+    the versions of tables that the plan reads, empty if each run reads the current versions. ``pinned``: the
+    positions of the arguments whose values the plan depends on. ``literals``: the values of the text's
+    literals that are parameters. ``hits``: how often the plan was found. ``last_used`` is in nanoseconds,
+    ``made`` in seconds since the epoch."""
 
     plan: PlanT
     text: str
@@ -111,11 +112,11 @@ class PlanCache(Generic[PlanT]):
         catalog: Catalog,
         accept: Callable[[CachedPlan[PlanT]], bool] | None = None,
     ) -> tuple[CachedPlan[PlanT], tuple[object, ...]] | None:
-        """Find the plan for a text; ``settings`` is the session's part of the key. Return the plan, and the
-        values of the text's literals that are parameters, which follow the arguments' values; None if no
-        current plan exists. A plan that is no longer current is removed. ``accept``: a condition on the
-        plan; a plan for which it returns False isn't used and stays in the cache. None = every plan
-        serves."""
+        """Find the plan for a text; ``settings`` are the settings of the session on which the plan depends.
+        Return the plan, and the values of the text's literals that are parameters, which follow the
+        arguments' values; None if no current plan exists. A plan that is no longer current is removed.
+        ``accept``: a condition on the plan; a plan for which it returns False isn't used and stays in the
+        cache. None = every plan serves."""
         skeleton, literals = split(text)
         shape = self._shapes.get(skeleton)
         if shape is None:
@@ -221,8 +222,8 @@ class PlanCache(Generic[PlanT]):
         return shape
 
     def add_holder(self, holder: PlanHolder) -> None:
-        """Register a holder, whose ``sweep`` :meth:`sweep` calls as long as the holder is referenced
-        elsewhere."""
+        """Register an object that holds a plan outside of the cache, so that :meth:`sweep` also calls its
+        ``sweep``; the registration ends when nothing else refers to the object."""
         with self._lock:
             self._holders.add(holder)
 
@@ -240,7 +241,7 @@ class PlanCache(Generic[PlanT]):
                     self._remove(skeleton, shape, key)
 
     def entries(self) -> Iterator[CachedPlan[PlanT]]:
-        """The cached plans, least recently used first."""
+        """Yield the cached plans, least recently used first."""
         found = [cached for shape in tuple(self._shapes.values()) for cached in tuple(shape.plans.values())]
         return iter(sorted(found, key=lambda cached: cached.last_used))
 
@@ -276,8 +277,8 @@ class PlanCache(Generic[PlanT]):
 
 
 def with_literals(text: str, arguments: Arguments) -> Arguments:
-    """Return the user's ``arguments``, followed by a placeholder (None, of the type void) for each literal
-    of the ``text``. A binder that turns literals into parameters replaces the placeholders."""
+    """Return the user's ``arguments``, followed by a placeholder (None, of the type void) for each literal of
+    the ``text``. The binder fills a placeholder if it turns the literal into a parameter."""
     return arguments.with_room_for(spans(text))
 
 

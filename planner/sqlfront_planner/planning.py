@@ -72,8 +72,9 @@ def plan_query(
 
 
 def plan_small(binding: Binding, settings: Settings, target: PlanTarget = ONE_MEMBER) -> RowPlan | QueryPlan:
-    """Plan a bound query as a row program if the query qualifies, else as a job. The estimates use the
-    values of the parameters at binding; with other values the plan is still correct, if perhaps slower."""
+    """Plan a bound query as a row program if the query qualifies, else as a job. The estimates use the values
+    that the parameters have in ``binding``; with other values the plan is still correct, if perhaps slower.
+    """
     optimized = optimize_all(binding.plan, settings)
     rows = _plan_rows(binding, optimized, settings, target)
     return rows or _plan_optimized(binding.plan, optimized, settings, target, None)
@@ -150,8 +151,8 @@ def _plan_optimized(
 
 
 def optimize_all(bound: LogicalPlan, settings: Settings) -> LogicalPlan:
-    """Return the optimized plan of a bound query, in which the plans of shared rows (subplans that several
-    scans read) are optimized, too. Shared rows that only one scan reads are inlined."""
+    """Return the optimized plan of a bound query. Subplans whose rows are computed once for several scans are
+    optimized, too; such a subplan takes the place of its scan if only one scan reads it."""
     done: set[str] = set()
 
     def place(table: SharedRows, plan: LogicalPlan) -> LogicalScan:

@@ -49,7 +49,7 @@ class RelationDetails(msgspec.Struct, frozen=True):
     field_comments: FieldComments = ()
 
     def comment_of(self, column: str) -> str | None:
-        """The comment of the column with exactly that name; None if the column has none."""
+        """Return the comment of the column with exactly that name; None if the column has none."""
         return next((text for name, text in self.column_comments if name == column), None)
 
     def comments_at(self, path: Path) -> ColumnComments:

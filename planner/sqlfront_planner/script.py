@@ -27,18 +27,20 @@ class ScriptStatement(msgspec.Struct, frozen=True):
 
 
 def split_statements(text: str) -> tuple[str, ...]:
-    """The statements of a script, without their semicolons; statements of comments alone are left out.
+    r"""Return the texts of the statements of a script, without their semicolons; statements of comments alone
+    are left out.
 
-    >>> split_statements("select ';' ; -- a;b\\n select 2;; begin select 1; end")
-    ("select ';'", '-- a;b\\n select 2', 'begin select 1; end')
+    >>> split_statements("select ';' ; -- a;b\n select 2;; begin select 1; end")
+    ("select ';'", '-- a;b\n select 2', 'begin select 1; end')
     """
     return tuple(statement.text for statement in placed_statements(text))
 
 
 def placed_statements(text: str) -> Iterator[ScriptStatement]:
-    """The statements of a script as :func:`split_statements`, with their places.
+    r"""Yield the statements of a script, each with its offset in the script; statements of comments alone are
+    left out.
 
-    >>> [statement.start for statement in placed_statements("-- one\\nselect 1; select 2")]
+    >>> [statement.start for statement in placed_statements("-- one\nselect 1; select 2")]
     [7, 17]
     """
     splitter = ScriptSplitter()
@@ -96,7 +98,8 @@ _FIRST: Final = 3
 
 
 class ScriptSplitter:
-    """A splitter of one script that comes in pieces: call :meth:`feed` for each piece, then :meth:`end`."""
+    """A splitter of a script into statements, for a script that arrives in parts: call :meth:`feed` for each
+    part of the text, then :meth:`end`."""
 
     def __init__(self) -> None:
         self._parts: list[str] = []
@@ -119,7 +122,7 @@ class ScriptSplitter:
         return self._mode is _Mode.CODE
 
     def feed(self, text: str) -> Iterator[ScriptStatement]:
-        """Add the next piece of the script, and yield the statements that the piece completes."""
+        """Add the next part of the script's text, and yield the statements that it completes."""
         yield from self._split(self._rest + text, final=False)
 
     def end(self) -> Iterator[ScriptStatement]:
@@ -266,7 +269,7 @@ class _Blocks:
 
     @property
     def depth(self) -> int:
-        """The number of open blocks."""
+        """The number of open blocks (``BEGIN``, ``IF``, ``LOOP``, ...)."""
         return len(self._open)
 
     @property

@@ -45,8 +45,9 @@ _numbers = itertools.count(1)
 
 
 class SharedRows:
-    """The rows of ``plan`` as a table, computed once in a run for all scans of this object. The table is its
-    only snapshot. ``name`` is for display."""
+    """A table of the rows of ``plan``, a subplan that a query reads in several places: in each run a job
+    computes the rows once, for all scans of this object. The table has one version, which is the table
+    itself. ``name`` is for display."""
 
     #: The name of the format, ``shared``.
     format = "shared"
@@ -72,7 +73,7 @@ class SharedRows:
         return base.TableStatistics(rows=int(Cardinality().rows(self.plan)))
 
     def snapshot(self) -> "SharedRows":
-        """The table itself."""
+        """Return the table itself, its only version."""
         return self
 
     def exact_filters(self, filters: tuple[Expr, ...]) -> tuple[Expr, ...]:
@@ -80,7 +81,8 @@ class SharedRows:
         return ()
 
     def scan(self, request: "base.ScanRequest") -> "base.ScanPlan":
-        """Plan a source that reads the requested columns of the rows from the job's resource :attr:`key`."""
+        """Plan a source that reads the requested columns of the rows. The job finds the rows among its
+        resources, under :attr:`key`."""
         return base.ScanPlan(held_rows.HeldRows(self.key, self.name, request.columns))
 
     def drop(self) -> None:
@@ -88,13 +90,13 @@ class SharedRows:
 
 
 def scan_of(table: SharedRows) -> LogicalScan:
-    """Make a scan of all columns of existing shared rows."""
+    """Make a scan of all columns of a table whose rows are computed once for several scans."""
     return LogicalScan(table.name, table, table, tuple(range(table.plan.width)))
 
 
 def shared_scan(name: str, plan: LogicalPlan) -> LogicalScan:
-    """Make a new table of shared rows from the plan, and a scan of all its columns. Using this scan in
-    several places of a query makes the query compute the rows only once."""
+    """Make a table of the plan's rows, called ``name``, and return a scan of all its columns. If a query has
+    this scan in several places, the rows are computed only once."""
     return scan_of(SharedRows(name, plan))
 
 
@@ -144,8 +146,8 @@ def _is_orderless(call: AggregateCall) -> bool:
 
 
 def shared_rows(plan: LogicalPlan) -> tuple[SharedRows, ...]:
-    """The shared rows that the plan reads, directly or indirectly. Each table appears once, after the tables
-    that it reads."""
+    """Return the tables of rows computed once for several scans (:class:`SharedRows`) that the plan reads,
+    directly or indirectly. Each table appears once, after the tables that it reads."""
     found: dict[str, SharedRows] = {}
 
     def collect(plan: LogicalPlan) -> None:
@@ -163,15 +165,16 @@ def shared_rows(plan: LogicalPlan) -> tuple[SharedRows, ...]:
 
 
 def has_shared_rows(plan: LogicalPlan) -> bool:
-    """Return whether an optimized plan, which has no subquery expressions left, scans shared rows."""
+    """Return whether an optimized plan, which has no subquery expressions left, scans a table whose rows are
+    computed once for several scans (:class:`SharedRows`)."""
     return any(
         isinstance(node, LogicalScan) and isinstance(node.table, SharedRows) for node in distinct_nodes(plan)
     )
 
 
 def inline_single_uses(plan: LogicalPlan) -> LogicalPlan:
-    """Replace each scan of shared rows by the plan of the rows, if it is the only scan of these rows in the
-    query."""
+    """Replace each scan of a :class:`SharedRows`, a table whose rows are computed once for several scans, by
+    the plan of the rows if the query has no other scan of the table."""
     tables = shared_rows(plan)
     if not tables:
         return plan
@@ -189,10 +192,10 @@ def inline_single_uses(plan: LogicalPlan) -> LogicalPlan:
 
 
 def rewrite_shared(plan: LogicalPlan, place: Callable[[SharedRows, LogicalPlan], LogicalPlan]) -> LogicalPlan:
-    """Rewrite the plan of each table of shared rows, and replace the table's scans by the plan ``place(table,
-    rewritten plan)``. ``place`` is called once per table, after the tables that the table reads. If it
-    returns a scan of shared rows, each replaced scan keeps its own columns, and only reads them from that
-    scan's table."""
+    """Rewrite the plan of each :class:`SharedRows` (a table whose rows are computed once for several scans),
+    and replace the table's scans by the plan ``place(table, rewritten plan)``. ``place`` is called once per
+    table, after the tables that the table reads. If it returns a scan of such a table, each replaced scan
+    keeps its own columns, and only reads them from that scan's table."""
     if not shared_rows(plan):
         return plan
     known: dict[str, LogicalPlan] = {}

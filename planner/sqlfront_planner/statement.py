@@ -31,9 +31,8 @@ _WORDS_ABOUT_JOBS: Final = 12
 def parse(sql: str) -> Statement:
     """Parse a text that holds one statement (a trailing semicolon is allowed).
 
-    Raises ProgrammingError for text that Spark's parser refuses, see
-    :func:`sqlfront_planner.syntax.check.check_syntax`; NotSupportedError, with the statement's name, for a
-    statement that Spark accepts and that isn't implemented.
+    Raises ProgrammingError for text that Spark's parser refuses; NotSupportedError, with the statement's
+    name, for a statement that Spark accepts and that isn't implemented.
 
     >>> parse("select 1 + 1").text
     'select 1 + 1'

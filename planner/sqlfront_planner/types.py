@@ -213,9 +213,9 @@ def implicit_cast(source: pa.DataType, wanted: ArgumentType) -> pa.DataType | No
 
 
 def is_exact(source: pa.DataType, wanted: ArgumentType) -> bool:
-    """Return whether an argument of type ``source`` is acceptable for a function whose arguments Spark
-    doesn't cast implicitly, except from a narrower integer: void, the type ``wanted``, or a type of the kind
-    ``wanted``. Where a timestamp is wanted, both timestamp types are acceptable."""
+    """Return whether a function that Spark gives only arguments of exact types accepts an argument of type
+    ``source``: void, the type ``wanted``, a type of the kind ``wanted``, or an integer narrower than the
+    integer type ``wanted``. Where a timestamp is wanted, both timestamp types are accepted."""
     if source == VOID or wanted is Kind.COMMON:
         return True
     if wanted is Kind.NUMERIC:
@@ -242,7 +242,7 @@ def mixes_strings(kinds: Sequence[pa.DataType]) -> bool:
 
 
 def is_implicit(source: pa.DataType, target: pa.DataType) -> bool:
-    """Whether Spark casts from ``source`` to ``target`` implicitly, for an argument or an insert."""
+    """Return whether Spark casts from ``source`` to ``target`` implicitly, for an argument or an insert."""
     if source in (target, VOID):
         return True
     if is_string(source):

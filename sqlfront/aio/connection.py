@@ -35,9 +35,9 @@ _MOST_ROWS: Final = 2000
 
 
 class AsyncConnection:
-    """A session for tasks; tasks may share the connection, but each task needs a cursor of its own. Every
-    statement is its own transaction. Any event loop may use the connection, also several loops, one after the
-    other or at the same time."""
+    """A connection to a session, for the tasks of asyncio; tasks may share the connection, but each task
+    needs a cursor of its own. Every statement is its own transaction. Any event loop may use the connection,
+    also several loops, one after the other or at the same time."""
 
     def __init__(self, connection: Connection, threads: CallThreads | None = None) -> None:
         """Wrap the blocking connection ``connection``, which is closed together with this one. ``threads``:
@@ -69,13 +69,16 @@ class AsyncConnection:
         *,
         timeout: float | None = None,
     ) -> "AsyncCursor":
-        """Run one statement on a new cursor, and return the cursor; see
-        :meth:`sqlfront.connection.Cursor.execute`."""
+        """Run one statement on a new cursor, and return the cursor. ``operation``: a text or a prepared
+        statement; ``parameters``: a sequence of values for ``?``, a mapping from names for ``:name``;
+        ``timeout``: in seconds. Raises ProgrammingError if there are more values than the statement has
+        parameters, OperationalError after the timeout, and the statement's errors."""
         return await self.cursor().execute(operation, parameters, timeout=timeout)
 
     async def executemany(self, operation: str, seq_of_parameters: Sequence[Parameters]) -> "AsyncCursor":
         """Run a statement once for each element of ``seq_of_parameters`` on a new cursor, and return the
-        cursor; see :meth:`sqlfront.connection.Cursor.executemany`."""
+        cursor, whose ``rowcount`` is then the sum over all runs. Raises ProgrammingError if the statement
+        gives rows."""
         return await self.cursor().executemany(operation, seq_of_parameters)
 
     def prepare(self, operation: str) -> PreparedStatement:
@@ -85,8 +88,9 @@ class AsyncConnection:
         return self._blocking.prepare(operation)
 
     async def register(self, name: str, frame: "ArrowSource") -> None:
-        """Make Arrow data available as the temporary view ``name``; see
-        :meth:`sqlfront.connection.Connection.register`."""
+        """Make Arrow data available as the temporary view ``name``. ``frame``: a pyarrow table, reader or
+        Dataset, a frame of pandas, polars or DuckDB, or any object with the Arrow PyCapsule interface; its
+        rows are read by this call, and never again."""
         await self._threads.run(partial(self._blocking.register, name, frame), _run_to_its_end, _keep)
 
     async def unregister(self, name: str) -> None:
@@ -147,9 +151,9 @@ class _Run:
 
 
 class AsyncCursor:
-    """A cursor that runs statements and fetches their rows without blocking the event loop; see
-    :class:`~sqlfront.connection.Cursor` for parameters, values and errors. Only one task at a time can use a
-    cursor; a second task gets an InterfaceError.
+    """A cursor that runs statements and fetches their rows without blocking the event loop, with the
+    parameters, values and errors of the blocking :class:`~sqlfront.connection.Cursor`. Only one task at a
+    time can use a cursor; a second task gets an InterfaceError.
 
     Cancelling the task cancels its query. The query's rows are lost then, and the cursor can run another
     statement. :meth:`AsyncConnection.cursor` makes cursors.
@@ -183,13 +187,14 @@ class AsyncCursor:
 
     @property
     def description(self) -> list[ColumnDescription] | None:
-        """The columns of the last statement's rows; see :attr:`sqlfront.connection.Cursor.description`."""
+        """The columns of the last statement's rows, each as PEP 249's tuple of name, type code and so on;
+        None if the statement gives no rows, or no statement was run."""
         return self._run.cursor.description
 
     @property
     def rowcount(self) -> int:
-        """The number of rows that the last statement wrote, or -1; see
-        :attr:`sqlfront.connection.Cursor.rowcount`."""
+        """The number of rows that the last statement wrote; -1 if no statement was run, or if the statement
+        writes no rows, as a query."""
         return self._run.cursor.rowcount
 
     @property
@@ -199,8 +204,8 @@ class AsyncCursor:
 
     @property
     def progress(self) -> Progress | None:
-        """Spark's progress with the current statement or, if none runs, with the last one; None if Spark
-        doesn't run it."""
+        """Spark's progress with the current statement or, if none runs, with the last one; None if it isn't
+        Spark that runs that statement."""
         return self._run.cursor.progress
 
     @property
@@ -215,7 +220,10 @@ class AsyncCursor:
         *,
         timeout: float | None = None,
     ) -> Self:
-        """Run one statement, and return this cursor; see :meth:`sqlfront.connection.Cursor.execute`."""
+        """Run one statement, and return this cursor. ``operation``: a text or a prepared statement;
+        ``parameters``: a sequence of values for ``?``, a mapping from names for ``:name``; ``timeout``: in
+        seconds. Raises ProgrammingError if there are more values than the statement has parameters,
+        OperationalError after the timeout, and the statement's errors."""
         with self._use(begins=True):
             lookup = self._lookups.find(operation, parameters)
             if lookup is None or not await self._look_up(lookup, parameters):
@@ -223,8 +231,9 @@ class AsyncCursor:
         return self
 
     async def executemany(self, operation: str, seq_of_parameters: Sequence[Parameters]) -> Self:
-        """Run the statement once for each element of ``seq_of_parameters``, and return this cursor; see
-        :meth:`sqlfront.connection.Cursor.executemany`."""
+        """Run the statement once for each element of ``seq_of_parameters``, and return this cursor, whose
+        :attr:`rowcount` is then the sum over all runs. Raises ProgrammingError if the statement gives rows.
+        """
         with self._use(begins=True):
             await self._call(partial(self._run.cursor.executemany, operation, seq_of_parameters))
         return self

@@ -61,8 +61,8 @@ class _Record(msgspec.Struct):
     rests: int = 0
 
     def judge(self, seconds: float) -> None:
-        """Count a lookup that took ``seconds`` on an event loop. If too many lookups were slow, the plan is
-        left to threads for the next ``RESTS`` runs."""
+        """Count a lookup by this plan that took ``seconds`` on an event loop. If too many lookups were slow,
+        only threads run the plan for the next ``RESTS`` runs."""
         if seconds <= MOST_SECONDS:
             self.long = max(0, self.long - 1)
             return
@@ -72,8 +72,9 @@ class _Record(msgspec.Struct):
 
 
 class Lookups:
-    """The lookups of one session that an event loop may run itself. All methods are safe to call from any
-    thread."""
+    """The statements of one session that an event loop may run itself, because their plans are known to be
+    row programs over tables in memory, which take microseconds and wait for nothing. All methods are safe to
+    call from any thread."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -90,8 +91,9 @@ class Lookups:
     def reading(
         self, operation: str | PreparedStatement, parameters: Parameters | None
     ) -> "ThreadReading | None":
-        """Return the current versions of the tables that the statement's plan reads, before a thread runs the
-        statement. Return None if the plan isn't in the cache, or can never run on an event loop."""
+        """Return the current versions of the tables that the statement's plan reads; to be called before a
+        thread runs the statement, and passed to :meth:`learn` afterwards. Return None if the plan isn't in
+        the cache, or can never run on an event loop."""
         found = self._plan(operation, parameters, _never_waits)
         if found is None:
             return None
@@ -101,8 +103,8 @@ class Lookups:
         return ThreadReading(cached, _versions(cached.plan))
 
     def learn(self, reading: "ThreadReading") -> None:
-        """Record that a thread has read the tables in these versions, so that the event loop may run the plan
-        as long as they are current."""
+        """Record that a thread has read the tables in the versions that ``reading`` has, so that the event
+        loop may run the plan as long as these versions are current."""
         record = self._records.setdefault(reading.cached, _Record())
         if record.rests:
             record.rests -= 1
@@ -151,8 +153,8 @@ class Lookups:
         return cached, (*arguments.values, *literals) if literals else arguments.values
 
     def is_ready(self, cached: _Cached) -> bool:
-        """Return whether a lookup by the plan finds its tables in memory: a thread has read their current
-        versions by this plan."""
+        """Return whether the event loop may run the plan ``cached`` now: a thread has run it before, and the
+        tables still have the versions that the thread has read, so that their rows are in memory."""
         record = self._records.get(cached)
         if record is None or cached.catalog_version != self._session.context.catalog.version:
             return False
@@ -160,7 +162,7 @@ class Lookups:
 
 
 class ThreadReading(msgspec.Struct, frozen=True):
-    """The versions of the tables of ``cached``, a plan by which a thread is about to read."""
+    """The ``versions`` of the tables that the plan ``cached`` reads, noted before a thread runs the plan."""
 
     cached: _Cached
     versions: tuple[int, ...]
@@ -194,8 +196,10 @@ class KnownLookup:
         timeout: float | None = None,
         query: QueryRun | None = None,
     ) -> Result:
-        """Run the lookup, and return its result; see :meth:`Lookups.run`. ``parameters`` and ``timeout`` are
-        ignored: the object holds the values, and no lookup runs long enough for a timeout."""
+        """Run the statement on the calling thread, the event loop's, and return its result. ``parameters``
+        and ``timeout`` are ignored: the object holds the values, and no such statement runs long enough for a
+        timeout. Raises Declined if the run fails for any reason, so that the caller runs the statement on a
+        thread."""
         return self._lookups.run(self, query)
 
 

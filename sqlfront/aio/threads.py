@@ -52,9 +52,9 @@ class CallThreads:
             raise
 
     async def close(self, before: Callable[[], None]) -> None:
-        """Run ``before``, which has to end the running calls, on an additional thread, and wait for the end
-        of all threads. If the task is cancelled meanwhile, CancelledError is raised after that end. Raises
-        the error of ``before``."""
+        """Run ``before``, which has to end the running calls, on an additional thread, and wait until all
+        threads have ended. If the task is cancelled meanwhile, CancelledError is raised once they have ended.
+        Raises the error of ``before``."""
         loop = asyncio.get_running_loop()
         ended = loop.create_future()
         closing = partial(self._close, before, loop, ended)

@@ -21,8 +21,8 @@ class Turns:
         self._is_renewed = True
 
     def take(self, loop: asyncio.AbstractEventLoop) -> bool:
-        """Take a turn in this pass of the loop. Return False if none is left, or if other tasks wait: the
-        caller then has to :meth:`wait`."""
+        """Take a turn, the permission to run one lookup in this pass of the loop. Return False if none is
+        left, or if other tasks wait: the caller then has to :meth:`wait`."""
         self._begin(loop)
         if not self._left or self._waiting:
             return False
@@ -30,7 +30,8 @@ class Turns:
         return True
 
     async def wait(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Wait in the queue for a turn in a later pass of the loop, and take the turn."""
+        """Wait in the queue for a turn, the permission to run one lookup, in a later pass of the loop, and
+        take it."""
         self._begin(loop)
         turn = loop.create_future()
         self._waiting.append(turn)
@@ -65,7 +66,7 @@ _turns: "Final[WeakKeyDictionary[asyncio.AbstractEventLoop, Turns]]" = WeakKeyDi
 
 
 def turns_of(loop: asyncio.AbstractEventLoop) -> Turns:
-    """Return the turns of an event loop; all connections share them."""
+    """Return the turns (permissions to run a lookup) of an event loop; all connections share them."""
     turns = _turns.get(loop)
     if turns is None:
         turns = _turns.setdefault(loop, Turns())

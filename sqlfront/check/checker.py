@@ -102,7 +102,8 @@ class CheckedLane(StrEnum):
 
 
 class Verdict(msgspec.Struct, frozen=True):
-    """The lane of a statement (``way``), and the ``reason`` for this lane, as one line."""
+    """The outcome of checking a statement: the lane in which it would run (``way``), and the ``reason`` for
+    this lane, as one line."""
 
     way: CheckedLane
     reason: str
@@ -114,8 +115,10 @@ class NotKnownYet(Error):
 
 
 class Checker(ClosingContext):
-    """A planner of statements in their order, which runs no statement, and neither reads nor writes rows. Of
-    files it reads only columns and sizes."""
+    """A planner that tells the lane of each statement of a program, given in order. It runs no statement, and
+    neither reads nor writes rows; of files it reads only columns and sizes. ``registered`` and ``views`` are
+    the names of relations that the program's Python code makes, in sqlfront and in Spark; ``spark`` is the
+    Spark session beside which the statements would run (None = unknown)."""
 
     def __init__(
         self,
@@ -146,7 +149,7 @@ class Checker(ClosingContext):
             return self._refused(text, error)
 
     def close(self) -> None:
-        """Close the session of the checks."""
+        """Close the session in which the statements were planned."""
         self._session.close()
 
     # ---- by statement

@@ -42,7 +42,8 @@ class OutlineSnapshot(MemorySnapshot):
 
 
 class OutlineTable(MemoryTable):
-    """A stand-in for a memory table in ``sqlfront check``; no statement writes to it."""
+    """A stand-in for a memory table in ``sqlfront check``, which plans statements and runs none: it has
+    columns and keys, but no rows."""
 
     def snapshot(self) -> OutlineSnapshot:
         """Return the only version of the table, with its present indexes."""

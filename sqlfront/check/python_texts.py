@@ -49,9 +49,10 @@ class PythonTexts(msgspec.Struct, frozen=True):
 
 
 def python_texts(source: str) -> PythonTexts:
-    """The texts and names of a program. Raises SyntaxError if ``source`` is no Python program.
+    r"""Return the SQL texts that a Python program runs, and the names of the relations that it makes. Raises
+    SyntaxError if ``source`` is no Python program.
 
-    >>> found = python_texts("q = 'SELECT 1'\\nspark.sql(q)\\nspark.sql(f'SELECT {x}')")
+    >>> found = python_texts("q = 'SELECT 1'\nspark.sql(q)\nspark.sql(f'SELECT {x}')")
     >>> [(text.line, text.text) for text in found.texts]
     [(2, 'SELECT 1'), (3, None)]
     """

@@ -117,7 +117,8 @@ class Cluster:
     ) -> Mapping[str, bytes | memoryview]:
         """Send ``questions``, by the names of members, to the service named ``service`` on these members
         (:class:`sqlfront_cluster.members.requests.RequestService`), and return the answers by the names of
-        members; see :meth:`~sqlfront_connectors.memory.spread.table.ClusterAccess.ask`."""
+        members. ``query``: the query at whose end the waiting stops. Raises the first error among the
+        answers; OperationalError if a member is lost, the cluster has changed, or the query is stopped."""
         return self.coordinator.requests.ask(service, questions, query)
 
     def catalog(self, path_tables: PathTables, files: FileAccess) -> Catalog:
@@ -148,9 +149,9 @@ class Cluster:
         return nullcontext(False)
 
     def look_after(self, caretaker: "MakeTableCaretaker") -> None:
-        """From now on, until the session is closed, repair the session's temporary tables when members are
-        lost. ``caretaker`` makes the caretakers. This implementation, for members in this process, does
-        nothing."""
+        """Repair the session's temporary tables when members are lost, from now on until the session is
+        closed; ``caretaker`` makes the object that does this. This implementation, for members in this
+        process, does nothing."""
 
     def await_change(self, seconds: float) -> None:
         """Wait until a document or the member list of the cluster has changed, but at most ``seconds``. This

@@ -31,9 +31,9 @@ logger = logging.getLogger(__name__)
 
 
 class Caretaker:
-    """A caretaker of the cluster's permanent tables if ``everybodys``, else of one session's temporary
-    tables. It works on a thread, which starts at the first :meth:`wake`. ``context`` returns the session's
-    context, None once the session is gone, which ends the thread."""
+    """An object that repairs tables when members are lost: the cluster's permanent tables if ``everybodys``,
+    else one session's temporary tables. It works on a thread, which starts at the first :meth:`wake`.
+    ``context`` returns the session's context, None once the session is gone, which ends the thread."""
 
     def __init__(
         self, context: "Callable[[], Context | None]", documents: Documents, *, everybodys: bool

@@ -129,8 +129,8 @@ class ClusterCatalog(Catalog):
     # ---- changes
 
     def add(self, entry: Entry, *, replace: bool = False) -> Entry | None:
-        """Add a table or view, and return the entry that it replaced, None if there was none; see
-        :meth:`~sqlfront_planner.catalog.Catalog.add`. A permanent entry is added for all sessions. Raises
+        """Add a table or view, a permanent one for all sessions; return the entry that it replaced, None if
+        the name was free. Raises ProgrammingError if the name is taken and ``replace`` is False,
         OperationalError if the keeper can't be reached."""
         if entry.temporary:
             return super().add(entry, replace=replace)
@@ -143,9 +143,10 @@ class ClusterCatalog(Catalog):
                 return previous
 
     def exchange(self, present: Entry, entry: Entry, lookups: Lookups = NO_LOOKUPS) -> bool:
-        """Replace an entry, if it is still in the catalog and the ``lookups`` still have the same results;
-        return whether it was replaced. See :meth:`~sqlfront_planner.catalog.Catalog.exchange`. A permanent
-        entry is replaced for all sessions. Raises OperationalError if the keeper can't be reached."""
+        """Replace the entry ``present`` by ``entry``, which has the same name; a permanent entry is replaced
+        for all sessions. Return False, and change nothing, if ``present`` is no longer in the catalog, or if
+        one of the ``lookups`` has another result by now. Raises OperationalError if the keeper can't be
+        reached."""
         if present.temporary:
             return super().exchange(present, entry, lookups)
         key = relation_key(present.name)
@@ -157,9 +158,10 @@ class ClusterCatalog(Catalog):
         return self._documents.put(key, encode_relation(entry, self._identity), version, premises)
 
     def rename(self, present: Entry, renamed: Entry) -> bool:
-        """Rename a relation, if ``present`` is still in the catalog; return whether it was renamed. See
-        :meth:`~sqlfront_planner.catalog.Catalog.rename`. For a moment a permanent relation has both names; if
-        this session ends then, both stay. Raises OperationalError if the keeper can't be reached."""
+        """Replace the entry ``present`` by ``renamed``, which has another name; return False, and change
+        nothing, if ``present`` is no longer in the catalog. For a moment a permanent relation has both names;
+        if this session ends then, both stay. Raises ProgrammingError if the new name is taken,
+        OperationalError if the keeper can't be reached."""
         if present.temporary:
             return super().rename(present, renamed)
         version, current = self._picture(relation_key(present.name))
@@ -202,14 +204,16 @@ class ClusterCatalog(Catalog):
 
     @contextmanager
     def writing(self, table: Table, holder: str) -> Iterator[bool]:
-        """A context for writing to the table's files, in which no other session adds files to the table.
-        ``holder`` is the name of the writer. Yields True if an earlier writer was lost before it had
-        finished, so that a cached copy of the table may lack rows; else False.
+        """Return a context for writing to the table's files, in which no other session adds files to the
+        table. ``holder`` is the name of this process's member, by which other sessions notice if it is lost.
+        Yields True if an earlier writer was lost before it had finished, so that a cached copy of the table
+        may lack rows; else False.
 
         All sessions know the files of an insert as soon as the insert has committed them, before the insert
         adds rows to a cached copy; they know all other changes at the end of the context. Raises
         OperationalError (40001) if the table has been dropped or replaced while the context waited for other
-        writers."""
+        writers.
+        """
         files, identity = self._file_identity(table)
         if files is None or identity is None:
             yield False

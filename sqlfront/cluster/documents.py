@@ -28,8 +28,8 @@ GIVE_BACK_PERIOD: Final = 1.0
 
 class Documents:
     """The documents of the cluster that ``membership`` belongs to, read from this process's copy and changed
-    by the keeper. Some documents are turns: reservations of a table's files, by which one session at a time
-    writes."""
+    by the keeper. Some documents are turns: a turn is the exclusive right of one session to write to a table.
+    """
 
     def __init__(self, membership: Membership) -> None:
         self._membership = membership
@@ -100,7 +100,7 @@ class Documents:
             return self._changed.wait_for(lambda: self._changes != changes, seconds)
 
     def is_present(self, member: str) -> bool:
-        """Whether the member is in the member list."""
+        """Return whether the member with this name is in the member list."""
         return member in self._membership.member.members
 
     def rebalance(self) -> None:
@@ -111,10 +111,11 @@ class Documents:
     # ---- turns
 
     def begin_turn(self, name: str, what: str, token: str) -> bool:
-        """Wait until no present member holds the turn ``name``, and take it. ``token`` is a text unique to
-        this turn; ``what``, a table's name, is for the error message. Return True if the turn's last holder
-        was lost while it held the turn, so that its writes may be incomplete; else False. Raises
-        OperationalError (55P03) if others hold the turn for longer than :data:`TURN_TIMEOUT` seconds."""
+        """Wait until no present member holds the turn ``name``, the exclusive right to write to a table, and
+        take it. ``token`` is a text unique to this call; ``what``, the table's name, is for the error
+        message. Return True if the turn's last holder was lost while it held the turn, so that its writes may
+        be incomplete; else False. Raises OperationalError (55P03) if others hold the turn for longer than
+        :data:`TURN_TIMEOUT` seconds."""
         key, mine = f"{TURN}{name}", codec.encode(Turn(self._membership.name, token))
         deadline = time.monotonic() + TURN_TIMEOUT
         while True:
@@ -141,8 +142,9 @@ class Documents:
         return taken
 
     def end_turn(self, name: str) -> None:
-        """End the turn ``name``, if this session holds it, so that other sessions can take it. If the keeper
-        can't be reached, this is tried again in the background."""
+        """Give up the turn ``name``, the exclusive right to write to a table, if this session holds it, so
+        that other sessions can take it. If the keeper can't be reached, this is tried again in the
+        background."""
         key = f"{TURN}{name}"
         token = self._tokens.pop(key, None)
         if token is None:
@@ -167,14 +169,17 @@ class Documents:
             clock.call_at(clock.now() + GIVE_BACK_PERIOD, again)
 
     def is_abandoned(self, name: str) -> bool:
-        """Return whether the turn ``name`` is held by a member that is no longer in the member list."""
+        """Return whether the turn ``name``, the exclusive right to write to a table, is held by a member that
+        is no longer in the member list."""
         current = self.get(f"{TURN}{name}")
         return current is not None and not self.is_present(turn_of(current).holder)
 
     @contextmanager
     def turn(self, name: str, what: str, token: str) -> Iterator[bool]:
-        """Return a context in which this session holds the turn ``name``; it yields the result of
-        :meth:`begin_turn`, whose arguments and errors it has."""
+        """Return a context in which this session holds the turn ``name``, the exclusive right to write to a
+        table. It yields True if the turn's last holder was lost while it held the turn, so that its writes
+        may be incomplete; else False. ``what``, the table's name, is for error messages; ``token`` is a text
+        unique to this call. Raises OperationalError (55P03) if others hold the turn for too long."""
         try:
             yield self.begin_turn(name, what, token)
         finally:

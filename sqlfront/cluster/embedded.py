@@ -56,14 +56,13 @@ class EmbeddedMembers(Cluster):
         return SpreadTable(name, schema, partitioning, self)
 
     def begin_turn(self, table: SpreadTable) -> str:
-        """Take the turn (the right to write) to the table, and return a text that no other turn has. Never
-        waits: all writers are in this process, where the table's own lock keeps one out while another
-        writes."""
+        """Return a text that no other call returns, as a reservation of the table for writing. Never waits,
+        unlike for members in other processes: all writers are in this process, where the table's own lock
+        keeps one out while another writes."""
         return str(next(self._turns))
 
     def end_turn(self, table: SpreadTable) -> None:
-        """Do nothing: the table's own lock ends a turn; see
-        :meth:`~sqlfront_connectors.memory.spread.table.ClusterAccess.end_turn`."""
+        """Do nothing: the table's own lock ends the reservation for writing that :meth:`begin_turn` made."""
 
     def publish(self, table: SpreadTable, version: TableVersion) -> None:
         """Make ``version`` the table's current version. Raises OperationalError if ADD COLUMN has replaced
@@ -73,12 +72,11 @@ class EmbeddedMembers(Cluster):
         table.adopt(version)
 
     def dropped(self, table: SpreadTable) -> None:
-        """Do nothing: this process alone reads the table; see
-        :meth:`~sqlfront_connectors.memory.spread.table.ClusterAccess.dropped`."""
+        """Do nothing: no other process reads the table, so none has to be told that the table was dropped."""
 
     def release(self, key: str) -> None:
-        """Free the shares of the version ``key`` on all members. Called when nobody reads the version any
-        more, or when the version could not be published."""
+        """Free the rows of one version of a table on all members; ``key`` is the key of the version. Called
+        when nobody reads the version any more, or when the version could not be published."""
         for store in list(self._stores.values()):
             store.free(key)
 

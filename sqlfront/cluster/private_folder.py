@@ -60,8 +60,8 @@ class PrivateFolder(ClosingContext):
 
     def open(self, name: str, flags: int = os.O_RDONLY) -> int:
         """Open the file ``name`` of the folder, and return its file descriptor, which the caller closes.
-        ``flags`` as of :func:`os.open`; a new file is readable by this user alone. Raises OSError as
-        :func:`os.open`, and OperationalError if the file is a link, is no regular file, or belongs to another
+        ``flags`` as of :func:`os.open`; a new file is readable by this user alone. Raises OSError if the file
+        can't be opened, OperationalError if the file is a link, is no regular file, or belongs to another
         user."""
         try:
             descriptor = os.open(
@@ -82,7 +82,8 @@ class PrivateFolder(ClosingContext):
         return stat.S_ISLNK(found.st_mode)
 
     def read(self, name: str) -> bytes:
-        """Return the content of the file ``name``; raises the errors of :meth:`open`."""
+        """Return the content of the file ``name``. Raises OSError if the file can't be read, OperationalError
+        if it is a link, is no regular file, or belongs to another user."""
         with os.fdopen(self.open(name), "rb") as file:
             return file.read()
 

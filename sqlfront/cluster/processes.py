@@ -44,8 +44,8 @@ SERVICE: Final = "sqlfront.cluster.service:service"
 class ProcessMembers(Cluster):
     """The members of a cluster in other processes, used by a process that has joined the cluster: as the lite
     member of a session, or as a member that owns partitions. ``running``: this process's own member;
-    ``query_memory_limit``: bytes that one query may use, None = no limit. ``door``: what a process outside of
-    the cluster, such as a task of Spark, needs to make requests to the members."""
+    ``query_memory_limit``: bytes that one query may use, None = no limit. ``door``: the connection settings
+    with which a process outside of the cluster, such as a task of Spark, makes requests to the members."""
 
     door: ServiceAccess
 
@@ -147,13 +147,13 @@ class ProcessMembers(Cluster):
         self.documents.put(f"{TABLE}{table.identity}", None, None)
 
     def release(self, key: str) -> None:
-        """Do nothing (for members in this process: free the version with this ``key``); each member itself
-        frees its shares of a version that no document names and nobody reads."""
+        """Do nothing: each member itself frees its shares of a version that no document names and nobody
+        reads. ``key``: the key of the version, by which a cluster within one process frees it."""
 
     # ---- the rest
 
     def writing(self, table: Table) -> AbstractContextManager[bool]:
-        """A context in which no other session writes to the table's files; when the context ends, all
+        """Return a context in which no other session writes to the table's files; when the context ends, all
         sessions know the new list of files. Yields True if an earlier writer has died, so that cached copies
         of the table (CACHE TABLE) may lack rows; False otherwise."""
         assert self._catalog is not None

@@ -26,8 +26,8 @@ SCHEMA: Final = "schema:default"
 
 
 class MemoryRelation(msgspec.Struct, frozen=True, tag=True):
-    """A memory table of the cluster under a ``name``. ``identity``: the id of the table itself, which is
-    never used again for another table, and which stays when the name changes."""
+    """The entry of a memory table in the cluster's catalog, under a ``name``. ``identity``: the id of the
+    table itself, which is never used again for another table, and which stays when the name changes."""
 
     name: str
     identity: str
@@ -35,8 +35,9 @@ class MemoryRelation(msgspec.Struct, frozen=True, tag=True):
 
 
 class FileRelation(msgspec.Struct, frozen=True, tag=True):
-    """A table over files, with the list of its files (``version``). ``identity``: the table's name in the
-    cluster, unique for all time. ``managed``: whether DROP TABLE removes the files at ``location``."""
+    """The entry of a table over files in the cluster's catalog, with the list of the table's files
+    (``version``). ``identity``: the table's id in the cluster, unique for all time. ``managed``: whether DROP
+    TABLE removes the files at ``location``."""
 
     name: str
     identity: str
@@ -47,7 +48,9 @@ class FileRelation(msgspec.Struct, frozen=True, tag=True):
 
 
 class ViewRelation(msgspec.Struct, frozen=True, tag=True):
-    """A view; the fields are those of :class:`~sqlfront_planner.catalog.ViewEntry`."""
+    """The entry of a view in the cluster's catalog. ``sql``: the text of the view's query. ``columns``: the
+    names that replace those of the query's columns, empty = none. ``schema``: the query's columns at the
+    view's creation, None = not known."""
 
     name: str
     sql: str
@@ -57,8 +60,8 @@ class ViewRelation(msgspec.Struct, frozen=True, tag=True):
 
 
 class CachedRelation(msgspec.Struct, frozen=True, tag=True):
-    """A relation after CACHE TABLE. ``origin`` is the relation itself; ``identity`` is the id of the memory
-    table with its copy, which queries read."""
+    """The entry of a relation after CACHE TABLE. ``origin`` is the entry of the relation before; ``identity``
+    is the id of the memory table with the relation's copy, which queries read."""
 
     origin: "MemoryRelation | FileRelation | ViewRelation"
     identity: str
@@ -92,8 +95,8 @@ def decode_relation(content: bytes) -> Relation:
 
 
 def encode_relation(entry: Entry, identity: Callable[[FileTable], str]) -> bytes:
-    """Encode the catalog's entry as the content of a relation's document; ``identity`` gives the identity of
-    a table over files. Raises NotSupportedError for a table that only this process can read."""
+    """Encode the catalog's entry as the content of a relation's document; ``identity`` returns the id of a
+    table over files. Raises NotSupportedError for a table that only this process can read."""
     return codec.encode(_relation(entry, identity))
 
 
@@ -118,11 +121,12 @@ def _relation(entry: Entry, identity: Callable[[FileTable], str]) -> Relation:
 
 
 class Tables:
-    """A factory of catalog entries from relations; for one identity every entry has the same table object.
+    """A factory of catalog entries from relations; all entries for one table's id (``identity``) have the
+    same table object.
 
-    ``spread(identity)`` gives the memory table with this identity (its rows are spread over the members),
-    None while the table's document hasn't arrived; ``files(relation)`` gives the table of a file relation,
-    with the relation's list of files.
+    ``spread(identity)`` returns the memory table with this id, whose rows are spread over the members; None
+    while the table's document hasn't arrived. ``files(relation)`` returns the table of a file relation, with
+    the relation's list of files.
     """
 
     def __init__(

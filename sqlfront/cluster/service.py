@@ -28,10 +28,10 @@ logger = logging.getLogger(__name__)
 
 
 class TableService(ShareHolder):
-    """The service of a member that holds shares of tables; see
-    :class:`~sqlfront_cluster.launchers.running.MemberService`. ``grace``: seconds for which a share is held
-    after its version was replaced. ``metrics``: the metrics of the member's process, None = no metrics;
-    ``traced``: whether the parts of jobs that the member runs have spans."""
+    """The service by which a member holds its shares of memory tables, runs tasks of durable jobs, and has
+    the cluster's tables repaired after a loss of members. ``grace``: seconds for which a share is held after
+    its version was replaced. ``metrics``: the metrics of the member's process, None = no metrics; ``traced``:
+    whether the parts of jobs that the member runs have spans of OpenTelemetry."""
 
     def __init__(
         self,
@@ -91,7 +91,7 @@ def service(metrics: str = "", tracing: str = "") -> TableService:
     """Return the service of a new member; launchers call this function by its name. ``metrics``: the address
     ``host:port`` at which the member's process serves metrics, empty = no metrics. ``tracing``: ``on`` for
     spans of the parts of jobs that the member runs, empty = none. Raises OperationalError if a library is
-    missing, or the address can't be used (:func:`~sqlfront.observability.metrics.endpoint.open_endpoint`)."""
+    missing or the port can't be opened, ProgrammingError for a malformed address."""
     if tracing:
         check_tracing()
     return TableService(metrics=endpoints.MemberMetrics(metrics) if metrics else None, traced=bool(tracing))

@@ -119,9 +119,9 @@ def _change(
 
 
 def own_entry(run: StatementRun, name: str) -> Entry:
-    """Return the catalog's entry of a dotted name. Raises FoundElsewhere, so that Spark runs the statement,
-    if the entry is a copy of a relation of Spark, and the errors of
-    :meth:`~sqlfront.commands.run.StatementRun.entry`."""
+    """Return the catalog's entry of a dotted name. Raises TABLE_OR_VIEW_NOT_FOUND if no relation has the
+    name, REQUIRES_SINGLE_PART_NAMESPACE if no relation can have the name, and FoundElsewhere, so that Spark
+    runs the statement, if the entry is a copy of a relation of Spark."""
     entry = run.entry(name)
     if run.spark is not None and run.spark.has(entry):
         raise FoundElsewhere(f"`{entry.name}` is a copy of a relation of Spark")

@@ -63,11 +63,14 @@ def fill_and_enter(
     run: StatementRun, present: Entry | None, entry: TableEntry, *, replace: bool
 ) -> tuple[int, CopyBasis] | None:
     """Fill CACHE TABLE's copy, which is the table of ``entry``, while other statements may write to the
-    tables that are read, then enter ``entry`` in the catalog at a moment at which the copy has all rows;
-    ``present`` and ``replace`` as of :func:`enter`. Return the number of rows and the copy's basis (the
-    versions of the tables that were read). Return None if another statement has meanwhile replaced or dropped
-    the relation, or a relation that it reads. Raises OperationalError (40001) if another session has replaced
-    a table over files meanwhile."""
+    tables that are read; then enter ``entry`` in the catalog when the copy has all rows. ``present``: the
+    relation's entry, to be replaced; None = the name is new, or with ``replace`` may belong to another
+    relation.
+
+    Return the number of rows and the copy's basis (the versions of the tables that were read). Return None if
+    another statement has meanwhile replaced or dropped the relation, or a relation that it reads. Raises
+    OperationalError (40001) if another session has replaced a table over files meanwhile.
+    """
     rows, basis = fill(run, entry)
     with _turns(run, basis):
         if not basis.is_current:  # a writer meanwhile didn't know of the copy yet
@@ -99,13 +102,15 @@ def _turns(run: StatementRun, basis: CopyBasis) -> Iterator[None]:
 def enter(
     run: StatementRun, present: Entry | None, entry: TableEntry, lookups: Lookups, *, replace: bool
 ) -> bool:
-    """Put the cached ``entry`` into the catalog, in place of ``present``. With ``present`` None, the entry is
-    added (``replace`` as of :meth:`~sqlfront_planner.catalog.Catalog.add`).
+    """Put the cached ``entry`` into the catalog, in place of the entry ``present``. With ``present`` None,
+    the entry is added; if another relation has the name, ``replace`` decides whether the entry replaces that
+    relation or ProgrammingError is raised.
 
     Return True if the entry is in the catalog now. Return False, and change nothing, if the relation of
     ``present`` was dropped or replaced, or if a name of ``lookups`` (the names that the filling of the copy
-    looked up, with the relations found) stands for another relation now. If ``present`` has meanwhile got
-    other comments or another copy only, the entry is put into its place nevertheless."""
+    looked up, with the relations found) stands for another relation now. If the relation itself is the same,
+    and only its comments or its copy have changed meanwhile, the entry is put into the catalog nevertheless.
+    """
     catalog = run.context.catalog
     if present is None:
         drop_copy(catalog.add(entry, replace=replace))
@@ -144,7 +149,7 @@ def reload(context: Context, entry: Entry, run: StatementRun | None = None) -> N
 
 def fill(run: StatementRun, entry: TableEntry) -> tuple[int, CopyBasis]:
     """Replace the rows of CACHE TABLE's copy of the relation ``entry`` by the relation's current rows. Return
-    the number of rows, and the basis: the versions of the tables that were read."""
+    the number of rows, and the copy's basis: the versions of the tables that were read."""
     cached, context = entry.table, run.context
     assert isinstance(cached, CachedTable)
     spark = context.spark
@@ -196,7 +201,7 @@ def _sources(plan: LogicalPlan) -> tuple[tuple[Table, int], ...]:
 
 def follow(context: Context) -> None:
     """Refill CACHE TABLE's copies of this session's temporary views if other sessions of the cluster have
-    changed the tables that they read. A copy that can't be refilled is dropped; queries then read the view
+    changed tables that the views read. A copy that can't be refilled is dropped; queries then read the view
     itself."""
     run = StatementRun(context)
     for copy, basis in context.bases.copy().items():
@@ -223,10 +228,11 @@ def _follow(run: StatementRun, entry: TableEntry, basis: CopyBasis) -> None:
 
 @contextmanager
 def following(run: StatementRun, changed: Callable[[], Table]) -> Iterator[None]:
-    """A context for a statement that changes the table ``changed()``; when the context ends, the copies that
-    read the table are refilled. If the statement is interrupted, or fails without knowing whether it has
-    changed the table, the copies that may be stale are dropped, a copy of the table itself included.
-    ``changed`` is called only at the end of the context, since the statement may find the table within it."""
+    """Return a context for a statement that changes the table ``changed()``; when the context ends, CACHE
+    TABLE's copies that read the table are refilled. If the statement is interrupted, or fails so that nobody
+    knows whether it has changed the table, the copies that may be stale are dropped, a copy of the table
+    itself included. ``changed`` is called only at the end of the context, since the statement may find the
+    table within it."""
     changing = True
     try:
         yield
@@ -342,7 +348,8 @@ def tables_in(run: StatementRun, folder: str) -> list[tuple[Entry, FileTable]]:
 
 
 def is_view_over(run: StatementRun, entry: TableEntry, folder: str) -> bool:
-    """Return whether the cached entry is a view that reads files in the folder, an absolute path."""
+    """Return whether the relation behind the cached ``entry`` is a view that reads files in the folder, an
+    absolute path."""
     origin = origin_of(entry)
     if isinstance(origin, TableEntry):
         return False
@@ -350,7 +357,7 @@ def is_view_over(run: StatementRun, entry: TableEntry, folder: str) -> bool:
 
 
 def lies_in(table: Table, folder: str) -> bool:
-    """Whether the table is a table over files in the folder, an absolute path."""
+    """Return whether the table is a table over files in the folder, an absolute path."""
     if not isinstance(table, FileTable):
         return False
     return os.path.commonpath([os.path.abspath(table.location), folder]) == folder
@@ -456,6 +463,6 @@ def _written(table: Table) -> Table:
 
 
 def turn_of(table: Table) -> AbstractContextManager[object]:
-    """A context in which no other writer publishes a version of the table; it does nothing for a table
-    without versions."""
+    """Return a context in which no other session or statement publishes a new version of the table; it does
+    nothing for a table without versions."""
     return table.turn() if isinstance(table, _WITH_TURNS) else nullcontext()

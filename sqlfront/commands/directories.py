@@ -15,11 +15,12 @@ def insert_directory(run: StatementRun, statement: InsertDirectory) -> CommandOu
     session's tables over the directory are refreshed, and CACHE TABLE's copies that read them refilled. The
     outcome has the number of rows.
 
-    Raises the errors of :func:`~sqlfront_planner.statements.directories.directory_target`,
+    Raises ProgrammingError for a missing or malformed path and for a path that the session may not write,
     UNSUPPORTED_OVERWRITE.PATH for a query that reads the directory,
     NOT_SUPPORTED_COMMAND_WITHOUT_HIVE_SUPPORT for Hive's formats, DATA_SOURCE_NOT_FOUND for an unknown
-    format, OperationalError for a directory with this session's own tables, and the errors of
-    :class:`~sqlfront_connectors.files.directory.OutputDirectory`."""
+    format, OperationalError for a directory with this session's own tables, NotSupportedError for a format
+    that can't be written and for unknown options, and Spark's errors for columns that the format can't store.
+    """
     directory, plan = output_directory(run, statement)
     written = run.store(directory, plan, overwrite=True)
     follow_directory(run, directory.path)
@@ -28,7 +29,8 @@ def insert_directory(run: StatementRun, statement: InsertDirectory) -> CommandOu
 
 def output_directory(run: StatementRun, statement: InsertDirectory) -> tuple[OutputDirectory, LogicalPlan]:
     """Return the directory to write to, which is unchanged so far, and the plan of the rows that will replace
-    its content. Raises the errors of :func:`insert_directory`."""
+    its content. Raises the errors of INSERT OVERWRITE DIRECTORY, such as UNSUPPORTED_OVERWRITE.PATH for a
+    query that reads the directory."""
     arguments = run.arguments
     target = directory_target(statement, lambda name: arguments.values[arguments.bound_place(name)])
     plan = run.bind(statement.query)

@@ -50,18 +50,18 @@ class DurableWay(OwnWay, eq=False, gc=False):
 
     @property
     def lane(self) -> Lane:
-        """Return the lane ``durable``; see :meth:`~sqlfront.lanes.way.Way.lane`."""
+        """Return the lane ``durable``."""
         return Lane.DURABLE
 
     @property
     def reason(self) -> str:
-        """Return the reason for the lane; see :meth:`~sqlfront.lanes.way.Way.reason`."""
+        """Return the reason for the lane, which EXPLAIN shows."""
         return self.why
 
     def run(self, request: StatementRequest) -> Result | Replan:
         """Run the query as a durable job, wait for the job's end, and return a result that reads the job's
-        files; see :meth:`~sqlfront.lanes.way.Way.run`. The job is removed when the result is read or closed,
-        and when the query fails, is cancelled or exceeds its timeout."""
+        files; never returns a Replan. The job is removed when the result is read or closed, and when the
+        query fails, is cancelled or exceeds its timeout."""
         began, context = time.perf_counter(), self.context
         service = _service(StatementRun(context, request))
         query = request.query or context.begin(request.text)
@@ -98,8 +98,8 @@ class DurableWay(OwnWay, eq=False, gc=False):
         )
 
     def explain(self, request: StatementRequest, statement: "Explain") -> Result | Replan:
-        """Return the result of EXPLAIN for the query; see :meth:`~sqlfront.lanes.way.Way.explain`. Raises
-        NotSupportedError for EXPLAIN ANALYZE."""
+        """Return the result of EXPLAIN for the query; never returns a Replan. Raises NotSupportedError for
+        EXPLAIN ANALYZE."""
         began, mode = time.perf_counter(), statement.mode
         if mode.is_analyze:
             raise _hinted(NotSupportedError("EXPLAIN ANALYZE of a query that runs as a durable job"))
@@ -109,7 +109,7 @@ class DurableWay(OwnWay, eq=False, gc=False):
         return explaining.answer(self.context, found, statement, began)
 
     def after(self, error: Error, request: StatementRequest) -> NoReturn:
-        """Raise the ``error``: no other way may run the query; see :meth:`~sqlfront.lanes.way.Way.after`."""
+        """Raise the ``error`` with which the job has ended: no other way may run the query."""
         raise error
 
 
@@ -157,16 +157,18 @@ class _AwaitedJob:
         self.query: QueryRun | None = query
 
     def stop(self, status: JobStatus) -> None:
-        """Do nothing: the thread in :meth:`wait` sees that the query is cancelled."""
+        """Do nothing: the thread in :meth:`wait` sees by itself that the query is cancelled."""
 
     def progress(self) -> Progress:
-        """Return how many of the job's stages and tasks that have begun are finished."""
+        """Return the numbers of the job's stages and tasks: those that have begun, and those of them that are
+        finished."""
         status = self._job.status()
         return Progress(status.stages, status.stages_done, status.tasks, status.tasks_done)
 
     def wait(self, context: "Context") -> None:
         """Wait for the job's end. Raises the error of a query that was cancelled or exceeds its timeout, and
-        the errors of :meth:`~sqlfront.jobs.durable_job.DurableJob.wait`."""
+        OperationalError if this process's coordinator has lost the job, or if no process runs the job any
+        more."""
         assert self.query is not None
         self.query.add(self)
         try:

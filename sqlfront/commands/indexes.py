@@ -75,16 +75,16 @@ def drop_index(run: StatementRun, statement: DropIndex) -> CommandOutcome:
 
 
 def show_indexes(run: StatementRun, statement: ShowIndexes) -> CommandOutcome:
-    """SHOW INDEXES: name, columns and type of each index of a table. Raises NotSupportedError for a relation
-    that can't have indexes."""
+    """SHOW INDEXES: show name, columns and type of each index of a table. Raises NotSupportedError for a
+    relation that can't have indexes."""
     entry = run.entry(statement.name)
     _tables(entry, "SHOW INDEXES")
     return shown(_INDEXES, indexes_of(entry))
 
 
 def indexes_of(entry: Entry) -> list[tuple[str, str, str]]:
-    """The name, the column names (separated by ", ") and the type of each index of a table, sorted; empty
-    for a relation that can't have indexes."""
+    """Return the name, the column names (separated by ", ") and the type of each index of a table, sorted;
+    empty for a relation that can't have indexes."""
     found = _indexable(entry)
     return sorted(
         (index.name, ", ".join(table.schema.names[ordinal] for ordinal in index.columns), FORMAT)

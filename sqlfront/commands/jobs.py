@@ -99,7 +99,8 @@ def submit(
     context: "Context", request: StatementRequest, name: str | None, options: Mapping[str, str | float]
 ) -> "DurableJob":
     """Store a job for the statement of the request, and begin to run it; return the job. ``name``: None = a
-    new, random name. ``options``: those of CREATE JOB, by name. Raises the errors of :func:`create_job`."""
+    new, random name. ``options``: those of CREATE JOB, by name. Raises ProgrammingError for a name that
+    another job has and for wrong options, NotSupportedError for a statement that no durable job can run."""
     statement = parse(request.text)
     if not isinstance(statement, JobStatement):
         raise ProgrammingError(
@@ -145,7 +146,7 @@ def explain_job(run: StatementRun, statement: ExplainJob) -> CommandOutcome:
 
 
 def show_jobs(run: StatementRun, statement: ShowJobs) -> CommandOutcome:
-    """SHOW JOBS: the stored jobs whose names match the pattern, in the order of their creation."""
+    """SHOW JOBS: show the stored jobs whose names match the pattern, in the order of their creation."""
     found = [job for job in service_of(run).jobs() if matches(job.name, statement.pattern)]
     return shown(
         _JOBS,
@@ -277,14 +278,14 @@ def _planned(run: StatementRun, statement: JobStatement, settings: Settings) -> 
 
 
 def bound_for_job(run: StatementRun, query: Query) -> LogicalPlan:
-    """Return the logical plan of a query that a durable job runs. Another process knows the tables, not their
-    copies in memory, so the plan reads no copies."""
+    """Return the logical plan of a query that a durable job runs. The plan reads relations themselves, not
+    CACHE TABLE's copies: the process that takes the job over has no such copies."""
     catalog = run.context.catalog.mapped(origin_of)
     return bind(query, catalog, run.context.bind_settings, run.arguments)
 
 
 def target_of(context: "Context", submitted: JobSubmitted) -> "StatementTarget | None":
-    """Return the object that puts a job's rows where its statement says (INSERT, CREATE TABLE or INSERT
+    """Return the object that puts a job's rows where the job's statement says (INSERT, CREATE TABLE or INSERT
     OVERWRITE DIRECTORY); None for a query, whose rows stay in the job's files. ``submitted``: the event by
     which the job was stored."""
     statement = parse(submitted.statement)
@@ -315,14 +316,14 @@ class StatementTarget:
         self._delivered = delivered
 
     def check(self, token: str) -> None:
-        """Raise the error that the statement would raise for the job's rows; see
-        :meth:`~sqlfront.jobs.service.StoredTarget.check`."""
+        """Raise the error that the statement would raise for the job's rows, such as for an unknown table or
+        other columns; nothing is written."""
         rows = SpooledRows("the job", self._schema, ()).plan()
         _check_target(StatementRun(self._context), self._statement, rows, token)
 
     def put(self, token: str, files: tuple[SpoolFile, ...]) -> None:
-        """Run the statement on the rows of ``files``, all or none; see
-        :meth:`~sqlfront_engine.durable.target.JobTarget.put`."""
+        """Run the statement on the rows of the job's ``files``, in order: all rows are written or none.
+        Raises the error of the statement, or of a damaged file."""
         rows = SpooledRows(f"job {token}", self._schema, files).plan()
         self._run(StatementRun(self._context, source=rows, token=token))
         self._delivered.add(token)
@@ -338,10 +339,9 @@ class StatementTarget:
                 tables.create_table(run, statement)
 
     def settle(self, token: str) -> bool:
-        """Return whether the target has the rows of the job; see
-        :meth:`~sqlfront_engine.durable.target.JobTarget.settle`. If another process has written the rows,
-        only rows in files are left of its work: the table of a CREATE TABLE is then entered in this session's
-        catalog, over these files."""
+        """Return whether the target has the rows of the job already. If another process has written the rows,
+        as files, also complete that process's work: list the files of an INSERT's table again, or enter the
+        table of a CREATE TABLE in this session's catalog, over the files."""
         if token in self._delivered:
             return True
         run, statement = StatementRun(self._context), self._statement

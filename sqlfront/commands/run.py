@@ -71,8 +71,8 @@ def shown(schema: pa.Schema, rows: Iterable[tuple[object, ...]]) -> CommandOutco
 
 @contextmanager
 def overflow_of(table: str) -> Iterator[None]:
-    """A context for writing to the table ``table``, in which the error for a value too large for its column
-    becomes Spark's CAST_OVERFLOW_IN_TABLE_INSERT."""
+    """Return a context for writing to the table ``table``, in which the error for a value too large for its
+    column becomes Spark's CAST_OVERFLOW_IN_TABLE_INSERT."""
     try:
         yield
     except DataError as error:
@@ -118,7 +118,7 @@ class StatementRun(msgspec.Struct, frozen=True):
 
     @property
     def spark(self) -> "SparkBeside | None":
-        """The lane to the Spark session; None without a Spark session, or if ``SET sqlfront.lane = light``
+        """The access to the Spark session; None without a Spark session, or if ``SET sqlfront.lane = light``
         keeps all statements in sqlfront."""
         context = self.context
         return None if context.options.lane == Lane.LIGHT else context.spark
@@ -145,7 +145,8 @@ class StatementRun(msgspec.Struct, frozen=True):
         return self.submit(plan_logical(plan, context.settings, context.target)).batches()
 
     def submit(self, plan: QueryPlan) -> LightJob:
-        """Submit a plan as a light job with the command's arguments, timeout and run; return the job."""
+        """Start a light job that runs the plan, with the command's arguments, timeout and cancellable run;
+        return the job."""
         values = self.arguments.values
         return jobs.submit(self.context, plan, values, timeout=self.timeout, query=self.query)
 
@@ -158,7 +159,7 @@ class StatementRun(msgspec.Struct, frozen=True):
 
     def store(self, table: InsertTarget, plan: LogicalPlan, *, overwrite: bool = False) -> int:
         """Run ``plan`` and add its rows to a table, or with ``overwrite`` put them in place of the table's
-        rows; all or nothing. Return the number of rows."""
+        rows; all rows are written or none. Return the number of rows."""
         if self.context.cluster is None or not isinstance(table, SpreadTable):
             zone = self.context.settings.time_zone
             return insert_all(table, self.rows(plan), overwrite=overwrite, time_zone=zone, token=self.token)
@@ -166,18 +167,18 @@ class StatementRun(msgspec.Struct, frozen=True):
             return self.publish(version, plan, version.keys)
 
     def publish(self, version: NextVersion, plan: LogicalPlan, keys: tuple[int, ...]) -> int:
-        """Fill and publish ``version``, the next version of a memory table whose rows are spread over
-        members, from the plan's rows; ``keys`` are the ordinals of the clustering columns in the plan. Return
-        the number of rows written."""
+        """Fill ``version``, the next version of a memory table whose rows are spread over members, with the
+        plan's rows, and make it the table's current version. ``keys``: the ordinals of the clustering columns
+        in the plan. Return the number of rows written."""
         context = self.context
         store = StorageTarget(version.table.name, version.processor, keys)
         planned = plan_logical(plan, context.settings, context.target, store)
         return version.publish(self.submit(planned).batches())
 
     def writing(self, table: Table) -> AbstractContextManager[bool]:
-        """A context in which no other session of the cluster writes to the table's files; see
-        :meth:`~sqlfront.cluster.Cluster.writing`. The value of the context is True if a writer in another
-        session has died, so that CACHE TABLE's copies of the table may lack rows; False otherwise."""
+        """Return a context in which no other session of the cluster writes to the table's files; at its end,
+        all sessions know the new files. The value of the context is True if a writer in another session has
+        died, so that CACHE TABLE's copies of the table may lack rows; False otherwise."""
         cluster = self.context.cluster
         return nullcontext(False) if cluster is None else cluster.writing(table)
 
@@ -196,8 +197,9 @@ class StatementRun(msgspec.Struct, frozen=True):
         return self.found_rows(name, origin)[0]
 
     def found_rows(self, name: str, origin: Entry) -> tuple[LogicalPlan, Lookups]:
-        """Return the plan of :meth:`all_rows`, and the names that a view's query has looked up with the
-        entries that were found for them (empty for a table)."""
+        """Return the plan that reads all rows of the table or view ``name``, as :meth:`all_rows` does; and
+        the names that a view's query has looked up, with the entries that were found for them (empty for a
+        table)."""
         if isinstance(origin, TableEntry):
             table = origin.table
             return LogicalScan(name, table, table.snapshot(), tuple(range(len(table.schema)))), {}
@@ -211,14 +213,15 @@ class StatementRun(msgspec.Struct, frozen=True):
 
 
 def origin_of(entry: Entry) -> Entry:
-    """Return the entry as it was before CACHE TABLE; an entry that isn't cached is returned itself."""
+    """Return the entry that the relation had before CACHE TABLE; for a relation that isn't cached, ``entry``
+    itself."""
     if isinstance(entry, TableEntry) and isinstance(entry.table, CachedTable):
         return entry.table.origin
     return entry
 
 
 def details_of(entry: Entry) -> RelationDetails:
-    """The comments and properties of a relation, cached or not."""
+    """Return the comments and properties of a relation, cached or not."""
     return origin_of(entry).details
 
 
@@ -294,8 +297,8 @@ def unsupported_operation(entry: Entry, operation: str, hint: str) -> Error:
 
 
 def scans_of(plan: LogicalPlan) -> Iterator[LogicalScan]:
-    """Yield the scans of tables in a bound plan; those in subqueries, and in plans whose rows are computed
-    once for several readers, are included."""
+    """Yield the scans of tables in a bound plan, those in subqueries and in plans whose rows are computed
+    once for several readers included."""
     for part in (plan, *(table.plan for table in shared_rows(plan))):
         for node in all_nodes(part):
             if isinstance(node, LogicalScan) and not isinstance(node.table, SharedRows):

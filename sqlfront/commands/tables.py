@@ -125,8 +125,9 @@ def create_table(run: StatementRun, statement: CreateTable) -> CommandOutcome:
 
 
 def check_new_table(statement: CreateTable, schema: pa.Schema) -> None:
-    """Raise the errors of :func:`create_table` that can be found without making the table, from the statement
-    and the ``schema`` of its query's rows."""
+    """Raise the errors of CREATE TABLE that can be found without making the table, such as those for an
+    unknown format or for two columns of one name; ``schema``: the columns of the rows of the statement's
+    query."""
     check_single_schema(statement.name)
     check_permanent(statement.name)
     registry.check_format(statement.format or DEFAULT_FORMAT)

@@ -27,12 +27,12 @@ class _CommandWay(OwnWay, eq=False, gc=False):
 
     @property
     def lane(self) -> Lane:
-        """Return the lane ``command``; see :meth:`~sqlfront.lanes.way.Way.lane`."""
+        """Return the lane ``command``."""
         return Lane.COMMAND
 
     @property
     def reason(self) -> str:
-        """Return the fixed reason for the lane ``command``; see :meth:`~sqlfront.lanes.way.Way.reason`."""
+        """Return the reason for the lane that EXPLAIN shows, the same for all commands."""
         return COMMAND_REASON
 
 
@@ -42,7 +42,7 @@ class CommandWay(_CommandWay, eq=False, gc=False):
     statement: "Statement"
 
     def run(self, request: StatementRequest) -> Result | Replan:
-        """Run the statement by :func:`sqlfront.commands.run`; see :meth:`~sqlfront.lanes.way.Way.run`."""
+        """Run the statement by the command's function, and return its result."""
         context = self.context
         request = replace(request, query=request.query or context.begin(request.text))
         try:
@@ -60,24 +60,24 @@ class ChangeWay(_CommandWay, eq=False, gc=False):
     values: "Sequence[object]"
 
     def run(self, request: StatementRequest) -> Result | Replan:
-        """Run the cached plan; see :meth:`~sqlfront.lanes.way.Way.run`."""
+        """Run the cached plan of the DELETE or UPDATE, and return the statement's result."""
         return changes.change_again(StatementRun(self.context, request), self.plan, self.values)
 
 
 class ExplainWay(_CommandWay, eq=False, gc=False):
-    """The way of EXPLAIN; ``way`` is that of the explained query, which gives the text."""
+    """The way of EXPLAIN; ``way`` is the way of the explained query, from which the text of the answer comes."""
 
     statement: "Explain"
     way: "QueryWay"
 
     def run(self, request: StatementRequest) -> Result | Replan:
-        """Return the rows of EXPLAIN for the query; see :meth:`~sqlfront.lanes.way.Way.run`."""
+        """Return the rows of EXPLAIN for the query; return a Replan if the query needs another way."""
         context = self.context
         request = replace(request, query=request.query or context.begin(request.text))
         with context.watched(request.query):
             return self.way.explain(request, self.statement)
 
     def after(self, error: Error, request: StatementRequest) -> Replan:
-        """Return the Replan of the explained query after ``error``; see
-        :meth:`~sqlfront.lanes.way.Way.after`."""
+        """Return the Replan by which the explained query gets another way after ``error``. Raises ``error``
+        if no other way can help."""
         return self.way.after(error, replace(request, text=self.statement.query.text))

@@ -57,7 +57,7 @@ def resolve(
     as arguments where they differ from the defaults; with it, the environment is not read.
 
     ``environment`` is ``os.environ`` unless given. Raises ProgrammingError for settings that are malformed or
-    don't fit together, and the errors of :func:`~sqlfront.configuration.file.load`.
+    don't fit together and for a malformed ``sqlfront.toml``, OperationalError if that file can't be read.
     """
     read = {} if config is not None else os.environ if environment is None else environment
     own = _expanded(given)
@@ -70,7 +70,7 @@ def resolve(
 
 
 def speaks(environment: Mapping[str, str]) -> bool:
-    """Return whether any of the variables that set options of connections is in the environment.
+    """Return whether the environment has any of the variables that set options of connections.
 
     >>> speaks({"HOME": "/home/ada", "SQLFRONT_TIMEOUT": "5"})
     True

@@ -33,9 +33,10 @@ class KeyBindings(Enum):
 
 
 class ShellOptions(msgspec.Struct, frozen=True):
-    """The section ``[shell]`` of ``sqlfront.toml``; for None the shell chooses. ``format``: the name of the
-    output format. ``pager``: the command that shows long results, empty = no pager. ``null``: the text for
-    NULL. ``prompt``: the text before a statement. ``keys``: the keys that edit a line."""
+    """The section ``[shell]`` of ``sqlfront.toml``; the shell chooses a value for an option that is None.
+    ``format``: the name of the output format. ``pager``: the command that shows long results, empty = no
+    pager. ``null``: the text for NULL. ``prompt``: the text before a statement. ``keys``: the keys that edit
+    a line."""
 
     format: str | None = None
     pager: str | None = None

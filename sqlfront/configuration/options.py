@@ -78,7 +78,7 @@ class ConnectionOption(msgspec.Struct, frozen=True):
 
     def parsed(self, text: str, place: str) -> OptionValue:
         """Return the value of a text from a URL or the environment. Raises ProgrammingError for a text that
-        is no value of the option; ``place`` names the option in the message.
+        is no value of the option; ``place``: the option's name in the message.
 
         >>> option_named("memory_limit").parsed("4g", "SQLFRONT_MEMORY_LIMIT")
         4294967296
@@ -239,7 +239,7 @@ _BY_NAME: Final = {option.name: option for option in OPTIONS}
 
 
 def option_named(name: str) -> ConnectionOption | None:
-    """The option with the name; None if no option has the name."""
+    """Return the option with the name; None if no option has the name."""
     return _BY_NAME.get(name)
 
 

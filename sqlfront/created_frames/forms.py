@@ -37,8 +37,8 @@ class CreatedFrame(msgspec.Struct, frozen=True):
 
     @property
     def query(self) -> str:
-        """The query that reads the table, which it calls ``{data}``, and gives the columns their names;
-        braces in names are doubled."""
+        """The query that reads the table and gives the columns their names. In the query ``{data}`` stands
+        for the table's name, so that braces in names are doubled."""
         items = ", ".join(
             f"{f'CAST(c{place} AS TIMESTAMP)' if place in self.zoned else f'c{place}'} AS {quoted((name,))}"
             for place, name in enumerate(self.names)

@@ -32,8 +32,9 @@ _TYPES: Final[tuple[tuple[tuple[type, ...], pa.DataType], ...]] = (
 
 def row_type(row: object, place: str) -> pa.StructType:
     """Return the type of a row, or of a struct. A dict gives its fields in the order of their names, a Row or
-    named tuple by its field names; fields of other tuples and lists are ``_1``, ``_2`` ... ``place`` says in
-    messages where the row stands. Raises ProgrammingError for an object of another class."""
+    named tuple by its field names; fields of other tuples and lists are ``_1``, ``_2`` ... ``place``: a
+    description of the row's position, for messages. Raises ProgrammingError for an object of another class.
+    """
     match row:
         case dict() if all(isinstance(name, str) for name in row):
             return _struct(sorted(row), [row[name] for name in sorted(row)], place)
@@ -52,8 +53,8 @@ def _struct(names: Sequence[str], values: Sequence[object], place: str) -> pa.St
 
 
 def common_type(kinds: Iterable[pa.DataType], place: str) -> pa.DataType:
-    """Return the type that has the values of all given types; void if there are no types. ``place`` names the
-    column in messages. Raises DataError if the types have no common type."""
+    """Return the type that has the values of all types ``kinds``; void if there are no types. ``place`` names
+    the column in messages. Raises DataError if the types have no common type."""
     return reduce(lambda left, right: _merged(left, right, place), kinds, VOID)
 
 

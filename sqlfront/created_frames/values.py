@@ -29,8 +29,8 @@ _EXACT: Final = Context(prec=80)
 def fitted(value: object, kind: pa.DataType, place: str, zone: str | None) -> object:
     """Return the value in the form that Arrow takes for the type ``kind``. As in PySpark, the value's class
     has to belong to the type (an int, Decimal or bool also serves as a text). ``zone``: the time zone of a
-    datetime that has none, None = this machine's. ``place`` says in messages where the value stands. Raises
-    DataError for a value of another class or out of range."""
+    datetime that has none, None = this machine's. ``place``: a description of the value's position, for
+    messages. Raises DataError for a value of another class or out of range."""
     if value is None:
         return None
     if pa.types.is_struct(kind):

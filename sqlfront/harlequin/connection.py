@@ -59,7 +59,7 @@ class SqlfrontConnection(HarlequinConnection):  # type: ignore[misc]
         return None if result is None or not len(result.columns) else SqlfrontCursor(self, result, run)
 
     def forget(self, run: QueryRun) -> None:
-        """Remove a run that has ended from those that :meth:`cancel` cancels."""
+        """Note that the statement's ``run`` has ended, so that :meth:`cancel` no longer cancels it."""
         with self._lock:
             self._running.discard(run)
 
@@ -114,8 +114,8 @@ class SqlfrontCursor(HarlequinCursor):  # type: ignore[misc]
         self._limit: int | None = None
 
     def columns(self) -> list[tuple[str, str]]:
-        """Return the columns, each with its name and the short label of its type; see
-        :func:`~sqlfront.harlequin.tree.type_label`."""
+        """Return the columns, each with its name and a short label of its type, such as ``#.#`` for a
+        decimal."""
         return [(name, type_label(kind)) for name, kind in self._result.dtypes]
 
     def set_limit(self, limit: int) -> "SqlfrontCursor":
@@ -153,8 +153,8 @@ class _Cancelled(Exception):
 
 @contextmanager
 def query_errors() -> Iterator[None]:
-    """A context that turns errors of sqlfront into HarlequinQueryError, which Harlequin shows in a window; a
-    cancellation becomes :class:`_Cancelled`."""
+    """Return a context that turns errors of sqlfront into HarlequinQueryError, which Harlequin shows in a
+    window; the error of a cancelled statement becomes :class:`_Cancelled`, which the caller handles."""
     try:
         yield
     except OperationalError as error:

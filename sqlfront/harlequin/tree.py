@@ -132,8 +132,8 @@ def _relation(source: Connection, path: tuple[str, ...], kind: str, comment: obj
 
 
 def catalog_items(source: Connection) -> list[CatalogItem]:
-    """Return the items of the catalogs, with their schemas below them; further levels are read when they are
-    opened."""
+    """Return the items of the catalogs, with their schemas below them; the items below a schema are read when
+    the user opens the schema."""
     catalogs: dict[str, list[CatalogItem]] = {}
     for catalog, schema in source.execute(_SCHEMAS).fetchall():
         path = str(catalog), str(schema)

@@ -35,7 +35,8 @@ SYSTEM_VIEW = "SYSTEM VIEW"
 
 
 def own_entries(context: "Context") -> tuple[Entry, ...]:
-    """The relations of this session, without the copies of Spark's relations."""
+    """Return the catalog's entries of this session's relations, without CACHE TABLE's copies of Spark's
+    relations."""
     spark = context.spark
     entries = context.catalog.entries()
     return entries if spark is None else tuple(entry for entry in entries if not spark.has(entry))
@@ -78,12 +79,14 @@ def _place(entry: Entry) -> tuple[str, str]:
 
 
 def columns_of(entry: Entry, context: "Context") -> tuple[pa.Schema | None, Lookups | None]:
-    """Return the columns of a relation of this session, and the names that were looked up to find them, with
-    the entries found: as long as these names find the same entries, the columns are right.
+    """Return the columns of a relation of this session, and the names that were looked up to find the
+    columns, with the entries found for the names: as long as these names find the same entries, the columns
+    are right, so that callers may store them.
 
     Columns: for a view whose query is no longer valid, the columns that it had when it was made; None if
     these aren't known. Lookups: empty for a table, None if the columns may change at any time, such as those
-    of a view over ``parquet.`path```."""
+    of a view over ``parquet.`path```.
+    """
     if isinstance(entry, TableEntry):
         return entry.table.schema, {}
     catalog = context.catalog.seen_by(entry)
@@ -124,8 +127,8 @@ def sparks_relations(spark: "SparkBeside") -> Iterator[Described]:
 
 
 def sparks_columns(spark: "SparkBeside", relation: Described) -> pa.Schema | None:
-    """Return the columns of a relation of Spark, as Spark analyses it; None if Spark can't, as for an invalid
-    view."""
+    """Return the columns of a relation of Spark, as Spark's analyzer finds them; None if Spark can't analyze
+    the relation, as for an invalid view."""
     is_temporary = (relation.catalog, relation.database) == SESSION_SCHEMA
     table: Table = spark.entry((relation.name,) if is_temporary else relation.key).table
     try:

@@ -33,7 +33,7 @@ def system_schema(qualifier: tuple[str, ...]) -> str | None:
 
 
 def is_system_table(parts: tuple[str, ...]) -> bool:
-    """Whether the dotted name stands for a system table.
+    """Return whether the dotted name stands for a system table.
 
     >>> is_system_table(("sys", "Queries")), is_system_table(("sys", "nosuch")), is_system_table(("queries",))
     (True, False, False)

@@ -69,9 +69,9 @@ class InformationSchema:
         self._columns: dict[int, _ColumnRows] = {}
 
     def table(self, name: str) -> ArrowTable:
-        """Return the table ``information_schema.<name>`` with its current rows. A view may itself read the
-        table: when the table's rows are made, and such a view is bound for that, the view gets the table
-        without rows, so that the work ends. Raises TABLE_OR_VIEW_NOT_FOUND for an unknown name."""
+        """Return the table ``information_schema.<name>`` with its current rows. Since a view may itself read
+        the table, a view that is bound while the rows are made gets the table without rows: else the work
+        would never end. Raises TABLE_OR_VIEW_NOT_FOUND for an unknown name."""
         key = name.lower()
         schema = INFORMATION_TABLES.get(key)
         if schema is None:

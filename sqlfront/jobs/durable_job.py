@@ -9,8 +9,8 @@ if TYPE_CHECKING:
 
 
 class JobOperations(Protocol):
-    """The operations on the jobs of a store; ``job`` is the id of a job, and a job must exist. See
-    :class:`~sqlfront.jobs.service.JobService`."""
+    """The operations on the jobs of a store, as a job's handle (:class:`DurableJob`) uses them; implemented
+    by :class:`~sqlfront.jobs.service.JobService`. ``job`` is the id of a job, and the job must exist."""
 
     def status(self, job: str) -> DurableJobStatus:
         """Return the job's present status."""
@@ -23,7 +23,8 @@ class JobOperations(Protocol):
         """Return the rows of the finished job."""
 
     def cancel(self, job: str) -> bool:
-        """Cancel the job; return whether it can still be cancelled."""
+        """Cancel the job, and return True; return False if the job has ended, or if it is too late to stop
+        its end."""
 
 
 class DurableJob:
@@ -48,9 +49,9 @@ class DurableJob:
         return self._service.wait(self.id, timeout)
 
     def result(self) -> "Result":
-        """Return the rows of the job as a result, after waiting for the job's end as :meth:`wait` does.
-        Raises the error that ended the job, and OperationalError for a cancelled job and for a job that has
-        put its rows into a target (INSERT, CREATE TABLE)."""
+        """Wait for the job's end, without a limit, and return the rows of the job as a result. Raises the
+        error that ended the job, and OperationalError for a cancelled job and for a job that has put its rows
+        into a target (INSERT, CREATE TABLE)."""
         self.wait()
         return self._service.read(self.id)
 

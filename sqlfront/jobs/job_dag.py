@@ -50,14 +50,15 @@ class _JoinedDAG:
         self._shared: dict[str, tuple[Vertex, pa.Schema]] = {}
 
     def add_shared(self, dag: DAG, part: SharedPlan) -> None:
-        """Copy a DAG that computes shared rows, of which ``part`` is the plan."""
+        """Add to this DAG a copy of ``dag``, which computes rows that several parts of the query read;
+        ``part`` is the plan of these rows."""
         end = self.add(dag, f"shared rows {part.name}")
         self._shared[part.key] = (end, part.optimized.schema)
 
     def add(self, dag: DAG, shared: str | None = None) -> Vertex:
-        """Copy a DAG; return the copy of its last vertex, which emits the result. ``shared``: the name of a
-        vertex that replaces the result's sink so that other vertices can read the rows; None = the sink is
-        copied."""
+        """Add a copy of ``dag`` to this DAG; return the copy of its last vertex, which emits the result.
+        ``shared``: the name of a vertex that replaces the result's sink so that other vertices can read the
+        rows; None = the sink is copied."""
         copies = {vertex.name: self._copy(vertex, shared) for vertex in dag}
         for edge in dag.edges:
             assert edge.destination is not None

@@ -21,16 +21,16 @@ _SECONDS: Final = {"ms": 0.001, "s": 1.0, "min": 60.0, "h": 3600.0}
 
 
 class JobSettings(msgspec.Struct, frozen=True):
-    """The settings of a job: ``tasks`` for running its tasks, ``log`` for writing its log."""
+    """The settings of a durable job: ``tasks`` for running its tasks, ``log`` for writing its log."""
 
     tasks: JobOptions = JobOptions()
     log: LogSettings = LogSettings()
 
 
 class JobOption(msgspec.Struct, frozen=True):
-    """An option of CREATE JOB. ``field``: the field of the job's settings that takes the value, in ``log`` if
-    ``of_log``, else in ``tasks``. ``kind``: count, size, duration or policy. ``least`` and ``most``: the
-    bounds of the value. ``meaning``: a text for the docs."""
+    """An option of CREATE JOB. ``field``: the field that takes the value, in the job's log settings if
+    ``of_log``, else in its task settings. ``kind``: the kind of value, which is count, size, duration or
+    policy. ``least`` and ``most``: the bounds of the value. ``meaning``: a text for the docs."""
 
     name: str
     field: str

@@ -59,7 +59,7 @@ class JobPlan(msgspec.Struct, frozen=True, array_like=True):
         return sha256(self.dag).hexdigest()
 
     def stages(self) -> StagePlan:
-        """Cut the DAG into stages, and return them."""
+        """Cut the DAG into stages, and return the plan of the stages."""
         return cut(decode_dag(self.dag))
 
     def check_files(self) -> None:
@@ -106,9 +106,10 @@ def plan_job(
     bound: LogicalPlan, values: Sequence[object], settings: Settings, collect_rows: float
 ) -> PlannedJob:
     """Plan a bound query as a durable job. ``values``: the values of the query's parameters;
-    ``collect_rows``: as of :class:`~sqlfront_planner.planning.PlanTarget`. Raises NotSupportedError for a
-    query that no durable job can run: a query that calls Python functions of the user, or reads rows that are
-    neither in files nor in a memory table of this process."""
+    ``collect_rows``: the greatest estimated number of rows of an input that one member collects, instead of
+    members exchanging rows. Raises NotSupportedError for a query that no durable job can run: a query that
+    calls Python functions of the user, or reads rows that are neither in files nor in a memory table of this
+    process."""
     tables = [*_tables(bound)]
     for name, table in tables:
         _check_durable(name, table)

@@ -8,8 +8,9 @@ from sqlfront_values.errors import InterfaceError
 
 
 class PassingJobs(Protocol):
-    """The operations on jobs whose rows only a result of this process reads; see
-    :class:`~sqlfront.jobs.service.JobService`."""
+    """The operations on passing jobs: durable jobs that exist only until a result of this process has read
+    their rows. ``passing``: the ids of these jobs. Implemented by :class:`~sqlfront.jobs.service.JobService`.
+    """
 
     passing: set[str]
 
@@ -19,17 +20,19 @@ class PassingJobs(Protocol):
 
 
 class JobRows:
-    """The light job ``reading`` that reads the rows of the finished durable job with the id ``job``.
+    """The reader of a finished durable job's rows for a result. ``reading``: the light job that reads the
+    rows; ``job``: the id of the durable job.
 
-    At the end of the reading, or if this object is dropped, the durable job is removed from its store.
+    When all rows are read, or if this object is dropped, the durable job is removed from its store.
     """
 
     def __init__(self, reading: LightJob, service: PassingJobs, job: str) -> None:
         self._reading, self._service, self._job = reading, service, job
 
     def cancel(self) -> None:
-        """Stop the reading, and remove the durable job; do nothing the second time. A closed session has
-        removed the job itself, and a forked process leaves the job to the parent process."""
+        """Stop the light job that reads the rows, and remove the durable job; do nothing the second time. A
+        closed session has removed the durable job itself, and a forked process leaves it to the parent
+        process."""
         self._reading.cancel()
         discard(self._service, self._job)
 

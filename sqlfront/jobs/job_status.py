@@ -12,7 +12,7 @@ from sqlfront_values.errors import Error
 
 
 class JobPhase(Enum):
-    """The state of a job."""
+    """The state of a durable job."""
 
     CREATED = "created"
     """The job is accepted; no stage has begun."""
@@ -72,8 +72,8 @@ class DurableJobStatus(msgspec.Struct, frozen=True):
 
 
 def status_of(submitted: JobSubmitted, state: JobState, *, coordinated: bool) -> DurableJobStatus:
-    """Return the status of a job from the state that its events add up to. ``coordinated``: whether a
-    coordinator runs the job."""
+    """Return the status of a job from the event that stored it (``submitted``) and the ``state`` that all
+    events of its log add up to. ``coordinated``: whether a coordinator runs the job."""
     stages, finished, ended = state.stages.copy(), state.finished.copy(), state.ended
     return DurableJobStatus(
         id=submitted.job,
@@ -102,7 +102,7 @@ def unreadable(job: str, error: Error) -> DurableJobStatus:
 
 
 def as_error(error: JobError) -> Error:
-    """Return the error of a job, which its log stores as data, as an exception to raise."""
+    """Return a job's error, which the job's log stores as data, as an exception to raise."""
     kind = getattr(errors, error.kind, errors.OperationalError)
     made: Error = kind(error.message, condition=error.condition, sqlstate=error.sqlstate)
     made.hint = error.hint

@@ -52,7 +52,7 @@ Row = tuple[object, ...]
 
 
 def jobs(service: "JobService") -> list[Row]:
-    """The rows of ``sys.jobs``, in the order of the jobs' creation."""
+    """Return the rows of ``sys.jobs``, in the order of the jobs' creation."""
     return [
         (
             job.id,
@@ -77,7 +77,7 @@ def jobs(service: "JobService") -> list[Row]:
 
 
 def stages(service: "JobService") -> list[Row]:
-    """The rows of ``sys.job_stages``: the stages that have begun, by job and number."""
+    """Return the rows of ``sys.job_stages``: the stages that have begun, by job and number."""
     return [
         (job.id, number, begun.parallelism, sum(task.stage == number for task in job.state.finished))
         for job in service.stored()

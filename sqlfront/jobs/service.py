@@ -68,9 +68,8 @@ _PAUSE: Final = 0.1
 
 
 class StoredTarget(JobTarget, Protocol):
-    """The object that puts a job's rows into the table or directory of the job's statement, made from the
-    stored job: so a process that takes the job over has it, too. In addition to the methods of
-    :class:`~sqlfront_engine.durable.target.JobTarget` it can check the job beforehand."""
+    """The object that puts a job's rows into the table or directory of the job's statement. It is made from
+    the stored job, so that a process that takes the job over can make it, too."""
 
     def check(self, token: str) -> None:
         """Raise the error for which the target can't take the rows of the job ``token``, such as a table that
@@ -298,8 +297,8 @@ class JobService(ClosingContext):
     # ---- the jobs of the store
 
     def jobs(self) -> list[DurableJobStatus]:
-        """Return the status of each job, in the order of creation, then those of jobs whose logs can't be
-        read."""
+        """Return the status of each job of the store: in the order of creation, then those of jobs whose logs
+        can't be read."""
         return [self._status(job) for job in self._stored] + self._stored.unreadable()
 
     def stored(self) -> list[StoredJob]:
@@ -340,8 +339,10 @@ class JobService(ClosingContext):
         return self._ownership is None and self._store.owner() is not None
 
     def wait(self, job: str, timeout: float | None) -> DurableJobStatus:
-        """Wait for the end of a job as :meth:`DurableJob.wait` does; return the job's status then, also if
-        this service is closed meanwhile."""
+        """Wait for the end of the job with the id ``job``, but at most ``timeout`` seconds (None: without a
+        limit); return the job's status then, also if this service is closed meanwhile. Raises the error by
+        which this process's coordinator has lost the job, and OperationalError if no process has run the job
+        for :data:`PATIENCE` seconds."""
         self._check_process()
         now = time.monotonic()
         end, given_up = now + (math.inf if timeout is None else timeout), now + PATIENCE
@@ -400,15 +401,16 @@ class JobService(ClosingContext):
 
     def table(self, name: str) -> SpooledRows:
         """Return the rows of the finished job with this name or id, as a table. Raises
-        TABLE_OR_VIEW_NOT_FOUND if there is no such job, and the errors of :meth:`rows`."""
+        TABLE_OR_VIEW_NOT_FOUND if there is no such job, the error of a failed job, and OperationalError for a
+        job that has no rows to read."""
         job = self.find(name)
         if job is None:
             raise spark_error("TABLE_OR_VIEW_NOT_FOUND", f"There is no job `{name}` in {self.address}.")
         return self.rows(job.id)
 
     def read(self, job: str) -> "Result":
-        """Return the rows of the finished job with the id ``job`` as a result; raises the errors of
-        :meth:`rows`."""
+        """Return the rows of the finished job with the id ``job`` as a result. Raises the error of a failed
+        job, and OperationalError for a job that has no rows to read."""
         return self._read_plan(self.rows(job).plan())
 
     def submitted(self, job: str) -> JobSubmitted:

@@ -34,7 +34,8 @@ class SpooledRows:
         return self
 
     def exact_filters(self, filters: tuple[Expr, ...]) -> tuple[Expr, ...]:
-        """Return no filter: :meth:`scan` applies none of them."""
+        """Return an empty tuple: :meth:`scan` applies no filter itself, so the query has to apply all of
+        them."""
         return ()
 
     def scan(self, request: base.ScanRequest) -> base.ScanPlan:
@@ -46,5 +47,5 @@ class SpooledRows:
         """Do nothing: the files belong to the job."""
 
     def plan(self) -> LogicalScan:
-        """Return a plan that reads all columns."""
+        """Return a logical plan that reads all columns of the table."""
         return LogicalScan(self.name, self, self, tuple(range(len(self.schema))))

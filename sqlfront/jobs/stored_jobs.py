@@ -61,12 +61,13 @@ class StoredJobs:
         return [unreadable(job, error) for job, error in found if isinstance(error, Error)]
 
     def unaccepted(self) -> list[str]:
-        """Return the ids under which the store has remains of jobs that were never accepted."""
+        """Return the ids of jobs that were never accepted, but have left files in the store, for example
+        since a process died while it stored the job."""
         return [job for job in self._store.jobs() if self.find(job) is None]
 
     def find(self, job: str) -> StoredJob | Error | None:
-        """Return the job with the id, or the error for which the job's log can't be read; None if the store
-        has accepted no such job."""
+        """Return the job with the id ``job``; or, if the job's log can't be read, the error of the reading;
+        None if the store has accepted no such job."""
         known = self._ended.get(job)
         if known is not None:
             return known
@@ -95,7 +96,8 @@ class StoredJobs:
         return found
 
     def forget(self, job: str) -> None:
-        """Note that the job was removed from the store."""
+        """Note that the job with the id ``job`` was removed from the store, and discard the copy that this
+        reader has kept of the job."""
         self._ended.pop(job, None)
 
 

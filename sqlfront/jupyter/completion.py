@@ -21,9 +21,9 @@ _COLUMNS: Final = (
 
 
 def is_sql(text: str, line: int) -> bool:
-    """Whether the line with the number ``line`` of the cell is SQL.
+    r"""Return whether the line with the number ``line`` of the cell is SQL.
 
-    >>> is_sql("%%sql\\nselect 1", 1), is_sql("%sql select 1", 0), is_sql("x = 1", 0)
+    >>> is_sql("%%sql\nselect 1", 1), is_sql("%sql select 1", 0), is_sql("x = 1", 0)
     (True, True, False)
     """
     if _CELL.match(text):

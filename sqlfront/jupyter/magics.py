@@ -79,7 +79,8 @@ class SqlMagics(Magics):
 
     @property
     def session(self) -> Session:
-        """The session that runs statements. Raises InterfaceError if the chosen connection is closed."""
+        """The session that runs the magics' statements. Raises InterfaceError if the chosen connection is
+        closed."""
         if self._chosen is None:
             return api.default_session()
         if self._chosen.closed:

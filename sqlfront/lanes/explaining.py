@@ -34,7 +34,7 @@ _PLAN: Final = pa.schema([("plan", STRING)])
 
 def answer(context: "Context", found: Explanation, statement: Explain, began: float) -> Result:
     """Return the result of EXPLAIN: one row with the text of the explanation ``found``, in the format that
-    the statement asks for. ``began``: the start of the statement (``perf_counter``)."""
+    the statement asks for. ``began``: the time at which the statement began, as ``perf_counter`` gives it."""
     batches = [rows_batch(_PLAN, [(shown(found, statement.format),)])]
     result = command_result(_PLAN, batches, context.settings, time.perf_counter() - began)
     if statement.mode is ExplainMode.ANALYZE and statement.format is ExplainFormat.TEXT:
@@ -45,9 +45,10 @@ def answer(context: "Context", found: Explanation, statement: Explain, began: fl
 def of_rows(
     context: "Context", plan: RowPlan, values: Sequence[object], bound: LogicalPlan, statement: Explain
 ) -> Result:
-    """Return the result of EXPLAIN for a query that a row program answers; EXPLAIN ANALYZE runs the program.
-    ``bound``: the query's logical plan, from which EXPLAIN EXTENDED makes the logical plans that it shows.
-    Raises NotByRows if the rows are too many for a row program, so that a job has to run the query."""
+    """Return the result of EXPLAIN for a query that the row program ``plan`` answers; EXPLAIN ANALYZE runs
+    the program. ``values``: the values of the plan's parameters. ``bound``: the query's logical plan, from
+    which EXPLAIN EXTENDED makes the logical plans that it shows. Raises NotByRows if the rows are too many
+    for a row program, so that a job has to run the query."""
     began, mode = time.perf_counter(), statement.mode
     owners = () if context.cluster is None else context.cluster.member_list.owners
     found = explained_rows(plan, values, context.settings, analyze=mode.is_analyze, owners=owners)
@@ -64,8 +65,9 @@ def of_job(
     request: StatementRequest,
     statement: Explain,
 ) -> Result:
-    """Return the result of EXPLAIN for a query that runs as a job. EXPLAIN ANALYZE runs the job; other modes
-    only check the plan's files, and raise the errors of :func:`~sqlfront.lanes.file_checks.check_files`."""
+    """Return the result of EXPLAIN for a query that runs as a job; ``values``: the values of the plan's
+    parameters. EXPLAIN ANALYZE runs the job; other modes only check the plan's files, and raise
+    NotSupportedError for files with unsupported features, OperationalError or DataError for broken files."""
     began, mode = time.perf_counter(), statement.mode
     if not mode.is_analyze:
         check_files(context, plan)
@@ -81,8 +83,8 @@ def explained_plan(
     began: float | None = None,
 ) -> Explanation:
     """Return the explanation of a plan with these ``values`` of its parameters. In the ``mode`` of EXPLAIN
-    ANALYZE, run the query to its end, and include its statistics. ``began``: the start of the query
-    (``perf_counter``), None = now."""
+    ANALYZE, run the query to its end, and include its statistics. ``began``: the time at which the query
+    began, as ``perf_counter`` gives it; None = now."""
     cluster = context.cluster
     runs = _statistics(context, plan, values, request, began) if mode.is_analyze else None
     return explanation(

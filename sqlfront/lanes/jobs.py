@@ -51,8 +51,9 @@ def prepared(
     statistics: bool = False,
 ) -> "tuple[DAG, JobConfig]":
     """Compute the query's shared rows (those that several parts of the query read), and return the DAG and
-    the configuration of the query's job; :func:`submit` has the parameters. The shared rows are among the
-    job's resources, by key. ``statistics``: see :class:`~sqlfront_engine.engine.JobConfig`."""
+    the configuration of the query's job, which has the shared rows among its resources, by key. The
+    parameters are those of :func:`submit`; ``statistics``: whether the job counts bytes, too, and members
+    report their counters, for EXPLAIN ANALYZE."""
     run_values, query = RunValues(context.settings), query or context.begin("")
     config = JobConfig(
         settings=context.settings,
@@ -72,8 +73,9 @@ def prepared(
 
 
 def runner_of(context: "Context", template: Template) -> "Callable[[DAG, JobConfig], LightJob]":
-    """Return the function that runs the DAGs made from ``template``, a plan's DAG before its parameters have
-    values: on all members if the template is distributed, else in this process alone."""
+    """Return the function that runs the DAGs made from ``template``: on all members of the cluster if the
+    template is distributed, else in this process alone. A template is a plan's DAG before its parameters have
+    values."""
     if template.distributed:
         assert context.cluster is not None
         return context.cluster.submit

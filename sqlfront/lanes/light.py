@@ -33,21 +33,21 @@ class LightWay(OwnWay, eq=False, gc=False):
 
     @property
     def lane(self) -> Lane:
-        """The plan's lane; see :meth:`~sqlfront.lanes.way.Way.lane`."""
+        """The lane that the planner has given the plan."""
         return self.plan.lane
 
     @property
     def reason(self) -> str:
-        """The plan's reason for its lane; see :meth:`~sqlfront.lanes.way.Way.reason`."""
+        """The planner's reason for the lane, which EXPLAIN shows."""
         return self.plan.reason
 
     def run(self, request: StatementRequest) -> Result | Replan:
-        """Run the plan as a light job, and return its result; see :meth:`~sqlfront.lanes.way.Way.run`."""
+        """Run the plan as a light job, and return the result, which reads the job's rows."""
         query = request.query or self.context.begin(request.text)
         return run_plan(self.context, self.plan, self.values, timeout=request.timeout, query=query)
 
     def explain(self, request: StatementRequest, statement: "Explain") -> Result | Replan:
-        """Return the result of EXPLAIN for the job; see :meth:`~sqlfront.lanes.way.Way.explain`."""
+        """Return the result of EXPLAIN for the query, with the plan of its job; EXPLAIN ANALYZE runs the job."""
         return explaining.of_job(self.context, self.plan, self.values, request, statement)
 
 
@@ -62,8 +62,8 @@ def run_plan(
 ) -> Result:
     """Submit a plan as a light job, wait for its first batch, and return a result that reads the job's rows.
     An error before or in the first batch is raised here. ``values``: the values of the plan's parameters;
-    ``timeout`` and ``query`` as of :func:`sqlfront.lanes.jobs.submit`. ``began``: the start of the statement
-    (``perf_counter``), None = now."""
+    ``timeout`` in seconds, None = the session's; ``query``: the run of the statement, None = a new run.
+    ``began``: the time at which the statement began, as ``perf_counter`` gives it; None = now."""
     began = began or time.perf_counter()
     job = jobs.submit(context, plan, values, timeout=timeout, query=query)
     batches = job.batches()

@@ -19,9 +19,8 @@ class OwnWay(msgspec.Struct, eq=False, gc=False):
     context: "Context"
 
     def after(self, error: Error, request: StatementRequest) -> Replan:
-        """Return the Replan by which Spark runs the statement after ``error``; see
-        :meth:`~sqlfront.lanes.way.Way.after`. Raises ``error`` if there is no Spark session, or if Spark
-        can't help."""
+        """Return the Replan by which Spark runs the statement after it has failed here with ``error``. Raises
+        ``error`` if there is no Spark session, or if Spark can't help."""
         spark = self.context.spark
         if spark is None:
             raise error

@@ -37,12 +37,12 @@ class RowsWay(OwnWay, eq=False, gc=False):
 
     @property
     def reason(self) -> str:
-        """The plan's reason for its lane; see :meth:`~sqlfront.lanes.way.Way.reason`."""
+        """The plan's reason for its lane, which EXPLAIN shows."""
         return self.plan.reason
 
     def run(self, request: StatementRequest) -> Result | Replan:
-        """Run the row program, and return its rows as a result; a Replan if the rows are too many for a row
-        program. See :meth:`~sqlfront.lanes.way.Way.run`."""
+        """Run the row program, and return its rows as a result; return a Replan if the rows are too many for
+        a row program, so that a job has to run the query."""
         began, settings = time.perf_counter(), self.context.options.settings
         try:
             rows = self.plan.rows(self.values, settings, request.query)
@@ -53,8 +53,8 @@ class RowsWay(OwnWay, eq=False, gc=False):
         return RowsResult(self.plan, self.values, rows, settings, time.perf_counter() - began)
 
     def explain(self, request: StatementRequest, statement: "Explain") -> Result | Replan:
-        """Return the result of EXPLAIN for the row program; a Replan if the rows are too many for a row
-        program. See :meth:`~sqlfront.lanes.way.Way.explain`."""
+        """Return the result of EXPLAIN for the row program; return a Replan if the rows are too many for a
+        row program, so that a job has to run the query."""
         assert self.bound is not None
         try:
             return explaining.of_rows(self.context, self.plan, self.values, self.bound, statement)

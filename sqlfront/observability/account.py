@@ -63,7 +63,7 @@ class RowAccount:
     # ---- to the reader
 
     def given(self, place: int) -> None:
-        """Record that the first ``place`` rows of the result have been given to the reader."""
+        """Record that the first ``place`` rows of the result (a number) have been given to the reader."""
         self._settle()
         self._furthest = max(self._furthest, min(place, self._rows))
 
@@ -105,8 +105,8 @@ class RowAccount:
 
     def close(self, *, completed: bool = False, later: bool = False) -> None:
         """End the observation, as finished, closed early or failed; do nothing if it has ended.
-        ``completed``: whether the result's job has come to its end. ``later``: see
-        :meth:`Observation.end`."""
+        ``completed``: whether the result's job has come to its end. ``later``: whether the caller is a
+        finalizer, so that the watchers have to be called later."""
         observation = self._observation
         if observation.state is not StatementState.RUNNING:
             return
@@ -122,8 +122,8 @@ class RowAccount:
 
 
 class Reading:
-    """A reference of a result, and of its iterators, to the account of the rows: when the last such reference
-    is gone, the observation ends."""
+    """A reference to the account that counts a result's rows. The result and its iterators hold such
+    references: when the last one is gone, the observation of the statement ends."""
 
     __slots__ = ("account",)
 
@@ -131,8 +131,8 @@ class Reading:
         self.account = account
 
     def counted(self, rows: Sequence[RowT]) -> Iterator[RowT]:
-        """Yield the rows of a result that has all its rows in memory, and count them; the end of the
-        iteration ends the observation."""
+        """Yield the ``rows`` of a result that has all its rows in memory, and count each row that is taken;
+        the end of the iteration ends the observation."""
         try:
             yield from self.account.piece(rows)
         finally:

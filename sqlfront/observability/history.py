@@ -106,8 +106,7 @@ class History:
         return self._runner() is runner
 
     def begun(self, observation: Observation) -> None:
-        """Do nothing: the observer has the running statements; see
-        :meth:`~sqlfront.observability.observer.StatementWatcher.begun`."""
+        """Do nothing when a statement begins: the session's observer has the running statements."""
 
     def ended(self, observation: Observation) -> None:
         """Store the ended statement, and discard the oldest one if there are more than ``size``."""
@@ -160,9 +159,9 @@ class History:
 
 
 def rows(runner: Engine | Member, running: Sequence[JobSummary]) -> list[Row]:
-    """Return the rows of ``sys.queries``, oldest first, as the session sees them whose jobs ``runner`` runs:
-    the statements in the histories of all sessions of this process, and the queries ``running`` in the
-    cluster that are in none of these histories, with null in most columns."""
+    """Return the rows of ``sys.queries``, oldest first, for the session whose jobs ``runner`` runs: the
+    statements that the histories of all sessions of this process have, and the other queries ``running`` in
+    the cluster, with null in most columns."""
     histories = [history for kept in _histories.valuerefs() if (history := kept()) is not None]
     found = [row for history in histories for row in history.rows()]
     known = {row[0] for row in found}

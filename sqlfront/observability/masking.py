@@ -36,8 +36,8 @@ _QUERY: Final = re.compile("[?;]")
 
 
 def kept(text: str) -> str:
-    """Return the beginning of a statement's text, as long as operators may see it; ``…`` marks a text that
-    was cut."""
+    """Return the beginning of a statement's text, up to the length that operators see; ``…`` marks a text
+    that was cut."""
     return text if len(text) <= TEXT_LENGTH else f"{text[: TEXT_LENGTH - 1]}…"
 
 

@@ -195,7 +195,7 @@ class Observation:
             self.enter(before)
 
     def plans(self) -> None:
-        """Begin the phase PLAN, in which the way of the statement is decided."""
+        """Begin the phase PLAN, in which the statement's way is chosen."""
         self.enter(Phase.PLAN)
 
     def runs(self, way: DecidedWay) -> None:
@@ -226,7 +226,7 @@ class Observation:
         return time.perf_counter() - self._start if self.seconds is None else self.seconds
 
     def figures(self) -> JobFigures:
-        """The figures of the statement's jobs so far; once the statement has ended, the final figures."""
+        """Return the figures of the statement's jobs so far; once the statement has ended, the final figures."""
         query = self.query
         jobs = None if query is None else query.jobs
         if jobs is None:
@@ -256,8 +256,9 @@ class Observation:
         self._tell(self, later)
 
     def fail(self, error: BaseException, *, later: bool = False) -> None:
-        """End the observation in the state that :func:`state_after` gives for ``error``, and record the
-        error. ``later`` as of :meth:`end`."""
+        """End the observation as cancelled, timed out or failed, depending on ``error``, and record the
+        error. ``later``: whether the caller is a finalizer, in which no watcher may run; the watchers are
+        then called later."""
         if self.state is StatementState.RUNNING:
             self.error_class = type(error).__name__
             if isinstance(error, Error):

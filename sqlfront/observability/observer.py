@@ -32,7 +32,8 @@ class ObservedResult(Protocol):
     """The method of a result (:class:`~sqlfront.results.result.Result`) that an observer calls."""
 
     def count_rows(self, reading: Reading) -> None:
-        """Begin to count the rows that the result gives, by the account of ``reading``."""
+        """Begin to count the rows that the result gives to its reader; ``reading`` refers to the account that
+        counts them."""
 
 
 ResultT = TypeVar("ResultT", bound=ObservedResult)
@@ -57,8 +58,9 @@ class Observer:
         self._watchers = (*self._watchers, watcher)
 
     def observe(self, text: str, query: QueryRun, run: Callable[[QueryRun, Observation], ResultT]) -> ResultT:
-        """Run a statement by ``run``, and return its result. The observation of the statement lasts until the
-        result has been read, closed or dropped. Raises the statement's error, which ends the observation."""
+        """Run the statement ``text`` by calling ``run`` with ``query`` (the statement's cancellable run) and
+        a new observation, and return the result. The observation lasts until the result has been read, closed
+        or dropped. Raises the statement's error, which ends the observation."""
         self.settle()
         observation = Observation(text, query, self._ended)
         self._running[id(observation)] = observation

@@ -38,8 +38,7 @@ class StatementLog:
         self._literals = literals
 
     def begun(self, observation: Observation) -> None:
-        """Do nothing: only ended statements are logged; see
-        :meth:`~sqlfront.observability.observer.StatementWatcher.begun`."""
+        """Do nothing when a statement begins: only ended statements are logged."""
 
     def ended(self, observation: Observation) -> None:
         """Log the statement if it has failed, was cancelled or was slow."""

@@ -40,8 +40,9 @@ def cells(
 
 
 def column_texts(array: pa.Array, kind: pa.DataType, settings: Settings, null: str = "NULL") -> list[str]:
-    """Return the values of one column as texts, by the rules of :func:`cells`. ``kind``: the column's logical
-    type."""
+    """Return the values of one column as texts, as Spark shows them: ``CAST(value AS STRING)``, but ``NULL``
+    for null at every depth, and hex for binary. ``kind``: the column's logical type; ``null``: the text for a
+    null that isn't inside of another value."""
     if pa.types.is_list(kind):
         items = column_texts(elements(array, array.values), kind.value_type, settings)
         shown = [f"[{', '.join(items[start:end])}]" for start, end in spans(array)]
@@ -64,16 +65,16 @@ def column_texts(array: pa.Array, kind: pa.DataType, settings: Settings, null: s
 
 
 def elements(array: pa.Array, children: pa.Array) -> pa.Array:
-    """Return the elements of the lists (or maps) of an array. ``children``: the array's values, keys or
-    items; if the array is a slice of another array, Arrow gives those of the other array, from which this
-    function cuts."""
+    """Return the elements of all lists (or maps) in an array, one after the other. ``children``: the array's
+    values, keys or items, as Arrow gives them; if the array is a slice of another array, ``children`` has
+    those of the whole other array, and this function cuts out the slice's."""
     offsets = array.offsets
     first, end = offsets[0].as_py(), offsets[-1].as_py()
     return children.slice(first, end - first)
 
 
 def spans(array: pa.Array) -> list[tuple[int, int]]:
-    """Return the start and the end position of each list (or map) of the array; positions count the array's
+    """Return the start and the end of each list (or map) in the array, as positions in the array's
     :func:`elements`."""
     offsets = array.offsets.to_pylist()
     return list(itertools.pairwise([offset - offsets[0] for offset in offsets]))

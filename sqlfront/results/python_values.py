@@ -19,7 +19,8 @@ SLICE_ROWS: Final = 1024
 
 
 def slices(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    """Split the batch into slices of at most :data:`SLICE_ROWS` rows, for :func:`tuples`."""
+    """Split the batch into slices of at most :data:`SLICE_ROWS` rows, so that :func:`tuples` makes few rows
+    at a time."""
     for start in range(0, batch.num_rows, SLICE_ROWS):
         yield batch.slice(start, SLICE_ROWS)
 
@@ -50,8 +51,9 @@ def _too_far() -> DataError:
 def in_zone(
     values: tuple[object, ...], places: Sequence[int], zone: datetime.tzinfo | None, *, naive: bool
 ) -> tuple[object, ...]:
-    """Return the row with the aware datetimes at the positions ``places`` converted to ``zone`` (None = this
-    machine's), without ``tzinfo`` if ``naive``. Errors as of :func:`tuples`."""
+    """Return the row ``values`` with its aware datetimes at the positions ``places`` converted to ``zone``
+    (None = this machine's), without ``tzinfo`` if ``naive``. Raises DataError for a timestamp beyond Python's
+    years."""
     changed = list(values)
     try:
         for place in places:
@@ -81,7 +83,8 @@ class _Values:
         self._naive = naive
 
     def of(self, column: pa.Array) -> list[object]:
-        """Return the values of a column of any logical type, as :func:`tuples` has them."""
+        """Return the values of a column of any logical type as Python values: a struct is a :class:`Row`, a
+        map a dict, an array a list."""
         data_type = column.type
         if pa.types.is_timestamp(data_type) and data_type.tz is not None:
             return [self._in_zone(value) for value in to_python(column)]

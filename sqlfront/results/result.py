@@ -61,8 +61,8 @@ class Statistics(msgspec.Struct, frozen=True):
 
     @property
     def scans(self) -> "tuple[explanations.ExplainedScan, ...]":
-        """The input of each scan of the query: the keys, the partitions, and the pieces of the table that
-        were skipped."""
+        """The input of each scan of the query: the keys that it looks up, the partitions that it reads, and
+        the parts of the table that it skips."""
         return self.look().scans
 
     @property
@@ -90,10 +90,11 @@ class Result(ClosingContext):
     rows raises InterfaceError. Closing (or dropping) a result before its end cancels its job. After an error
     or an interrupt, methods that need more than the stored rows raise InterfaceError.
 
-    The session sets the other attributes. ``explanation``: the structure behind the text of EXPLAIN ANALYZE.
-    ``otherwise``: gives another result with the same rows, such as Spark's, after an error before the first
-    row. ``register``: gives the method that makes the rows a temporary view. ``translate``: gives the error
-    to raise in place of one that reading rows ends with. None: not available for this result.
+    The session sets the other attributes; None: not available for this result. ``explanation``: the structure
+    behind the text of EXPLAIN ANALYZE. ``otherwise``: a function that returns another result with the same
+    rows, such as Spark's, after an error before the first row. ``register``: a function that returns the
+    method by which the rows become a temporary view. ``translate``: a function that turns an error of reading
+    rows into the error to raise.
     """
 
     #: Whether all rows are in memory as Python values, so that :meth:`tuples` waits for nothing.
@@ -152,9 +153,9 @@ class Result(ClosingContext):
     _reading: "Reading | None" = None
 
     def count_rows(self, reading: "Reading") -> None:
-        """Begin to count the rows that the result gives, by the account of ``reading``. The last row,
-        :meth:`close` or the end of this object ends the statement's observation; for a statement without
-        columns, this call ends it."""
+        """Begin to count the rows that the result gives to its reader, for the statement's observation;
+        ``reading`` refers to the account that counts them. The last row, :meth:`close` or the end of this
+        object ends the observation; for a statement without columns, this call ends it."""
         self._reading = reading
         reading.account.written(self.affected)
         self._source = reading.account.batches(self._source)
@@ -194,7 +195,7 @@ class Result(ClosingContext):
 
     @property
     def values(self) -> Sequence[object]:
-        """The values of the parameters of :attr:`plan`."""
+        """The values of the parameters of :attr:`plan`, in order; empty if there are none."""
         return self._arguments
 
     @property
@@ -315,11 +316,12 @@ class Result(ClosingContext):
         return limited.as_local() if self._local else limited
 
     def head(self, n: int | None = None) -> Row | list[Row] | None:
-        """With ``n``, a list of the first ``n`` rows; without, the first row, or None if there is no row."""
+        """Return a list of the first ``n`` rows; without ``n``, return the first row, or None if there is no
+        row."""
         return self.first() if n is None else self.take(n)
 
     def first(self) -> Row | None:
-        """The first row; None if the result has no rows."""
+        """Return the first row; None if the result has no rows."""
         rows = self.take(1)
         return rows[0] if rows else None
 
@@ -328,7 +330,7 @@ class Result(ClosingContext):
         return sum(batch.num_rows for batch in self._read(None, 0))
 
     def isEmpty(self) -> bool:
-        """Whether the result has no rows."""
+        """Return whether the result has no rows."""
         return self.first() is None
 
     def createOrReplaceTempView(self, name: str) -> None:

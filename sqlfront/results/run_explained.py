@@ -34,9 +34,10 @@ def facts(
     job: "LightJob | SparkRun | JobRows | None",
     settings: Settings,
 ) -> RunFacts:
-    """Return what ``Result.stats`` shows of the run of ``plan`` with the parameters' ``values``: scans,
-    vertices and, from the statistics of a light ``job``, members. Without a plan, all of these are empty. The
-    scans are missing if reading the plan's tables for them now fails, for example because a table is gone."""
+    """Return the facts about the run of ``plan`` that ``Result.stats`` shows: scans, vertices and members.
+    ``values``: the values of the plan's parameters; ``job``: the job that ran the plan, None = no job.
+    Without a plan, all facts are empty. Members are known only for a light job. The scans are missing if
+    reading the plan's tables for them now fails, for example because a table is gone."""
     match plan:
         case None:
             return NO_FACTS

@@ -161,12 +161,13 @@ SESSION_NAMES: Final = dict.fromkeys(
 
 
 class NeedsSpark:
-    """A descriptor for a method that Spark's class ``owner`` has and this class lacks. Reading the attribute
-    raises AttributeError, whose text tells how to get Spark's methods; the text begins with ``instead``,
-    which names what serves in the method's place without Spark.
+    """A descriptor for the method ``name`` that Spark's class ``owner`` has and this class lacks. Reading the
+    attribute raises AttributeError, whose text tells how to get Spark's methods. ``instead``: the beginning
+    of that text, which names a replacement without Spark; empty = there is none.
 
     A descriptor for each name is faster than ``__getattr__`` on the class, which would slow down every read
-    of an attribute: by 1.2 of the 21 us of a lookup."""
+    of an attribute: by 1.2 of the 21 us of a lookup.
+    """
 
     def __init__(self, name: str, owner: str = "DataFrame", instead: str = "") -> None:
         self._name, self._owner, self._instead = name, owner, instead

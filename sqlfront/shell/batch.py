@@ -19,9 +19,10 @@ from sqlfront_planner.script import split_statements
 
 
 class Batch(msgspec.Struct, frozen=True):
-    """The output of batch mode, and its form: the name of the output format, its options, the stream of
-    bytes ``out``, and ``path``, which names the stream in error messages (None: standard output).
-    ``variables`` are those that statements may use. ``quiet``: only errors go to stderr."""
+    """The output of batch mode (SQL from ``-c`` or files), and its form: the name of the output format, its
+    options, the stream of bytes ``out``, and ``path``, which names the stream in error messages (None:
+    standard output). ``variables``: the shell variables that statements may use, by name. ``quiet``: only
+    errors go to stderr."""
 
     format_name: str
     out: BinaryIO

@@ -22,8 +22,8 @@ _USE: Final = r"\$\{(\w+)\}"
 
 
 class Variable(msgspec.Struct, frozen=True):
-    """A variable: the ``text`` to which the user has set it, for ``${name}``, and the ``value`` of the
-    parameter ``:name``."""
+    """A variable of the shell: the ``text`` to which the user has set it, for ``${name}``, and the ``value``
+    of the parameter ``:name``."""
 
     text: str
     value: object
@@ -78,8 +78,8 @@ def substituted(text: str, variables: Mapping[str, Variable]) -> str:
 
 
 def unknown(name: str, variables: Mapping[str, Variable]) -> ProgrammingError:
-    """Return the error for a text that uses ``${name}`` although no variable has the name; it suggests a
-    similar name."""
+    """Return the error for a text that uses ``${name}`` although no variable has the name; the message
+    suggests a similar name."""
     near = get_close_matches(name, variables, 1)
     hint = (
         f"did you mean {near[0]}?"

@@ -52,9 +52,10 @@ class AttachedSession(Session):
         self._names: SessionCatalog | None = None
 
     def sql(self, text: str, args: Parameters | None = None, **frames: object) -> Frame:
-        """Run one statement, as ``spark.sql`` does; see :func:`sqlfront.sql`. An error is an instance of
-        PySpark's class, too: where ``spark.sql`` raises an AnalysisException, the error is an
-        AnalysisException and a ProgrammingError."""
+        """Run one statement, as ``spark.sql`` does, and return its rows as a frame. ``args``: the values of
+        the parameters ``:name`` or ``?``; ``{name}`` in the text stands for the frame that is passed as the
+        keyword ``name``. An error is an instance of PySpark's class, too: where ``spark.sql`` raises an
+        AnalysisException, the error is an AnalysisException and a ProgrammingError."""
         try:
             return Frame(self.answer(text, args, frames), self)
         except Error as error:
@@ -163,9 +164,8 @@ class AttachedSession(Session):
             super().unregister(name)
 
     def query_of(self, result: Result) -> "DataFrame | None":
-        """Return the DataFrame of the query whose result this is; None if Spark doesn't run the statement,
-        for a command, and over Spark Connect. See
-        :meth:`~sqlfront_connectors.spark.link.SparkLink.frame_of`."""
+        """Return the Spark DataFrame of the query that gave ``result``, if Spark runs the query; None if
+        Spark doesn't run it, for a command, and over Spark Connect."""
         assert self.spark is not None
         return self.spark.link.frame_of(result.job) if isinstance(result.job, SparkRun) else None
 
@@ -177,10 +177,10 @@ class AttachedSession(Session):
         return own or spark_schema(result.schema)
 
     def spark_frame(self, result: Result) -> "HeldFrame":
-        """Return a Spark DataFrame with the rows of a result, which the returned object can close. If Spark
-        runs the query and no row was read, it is the DataFrame of the query itself; ``result`` then reads its
-        rows from it. Otherwise Spark's tasks read the rows from members, or the rows are collected and sent
-        to Spark."""
+        """Return a Spark DataFrame with the rows of a result, in an object that can close it. If Spark runs
+        the query and no row was read, this is the DataFrame of the query itself, from which ``result`` then
+        reads its rows, too. Otherwise Spark's tasks read the rows from members, or the rows are collected and
+        sent to Spark."""
         assert self.spark is not None
         link = self.spark.ready("the caller asks for a DataFrame of Spark")
         query = None if result.is_read else self.query_of(result)
@@ -211,12 +211,12 @@ class AttachedSession(Session):
         self._lenders = lenders
 
     def close(self) -> None:
-        """Close the session as :meth:`Session.close` says; DataFrames that read rows of this session fail
-        afterwards."""
+        """Cancel running queries, stop the threads, and remove temporary files; DataFrames that read rows of
+        this session fail afterwards. Closing twice is no error."""
         self._lenders.discard(self)
         super().close()
 
     def table(self, name: str) -> Frame:
-        """Return a frame of all rows of the table or view that a dotted name stands for, here or in Spark.
-        Raises the error of ``SELECT * FROM name``, as for an unknown name."""
+        """Return a frame of all rows of the table or view that the dotted ``name`` stands for, in this
+        session or in Spark. Raises the error of ``SELECT * FROM name``, for example for an unknown name."""
         return self.sql(f"SELECT * FROM {written(name.strip())}")

@@ -28,8 +28,8 @@ def has(entry: Entry | None) -> bool:
 
 
 def is_current(table: SparkTable) -> bool:
-    """Return whether the relation of Spark's still has the rows from which its copy was made; False if that
-    can't be read."""
+    """Return whether the relation of Spark's still has the rows from which CACHE TABLE's copy was made; False
+    if Spark's version of the relation can't be read."""
     try:
         return table.snapshot().version == table.copied
     except Error:

@@ -25,9 +25,10 @@ from sqlfront_values.expressions import columns_used
 
 
 class Select(msgspec.Struct, frozen=True):
-    """A SELECT over one table, as SQL texts of the table, its columns and conditions. The conditions of
-    ``where`` and of ``having`` are combined by AND. ``keys``: the expressions of GROUP BY; None: no grouping;
-    empty: all rows are one group. ``limit``: the greatest number of rows, None = no limit."""
+    """A SELECT over one table for Spark, as SQL texts of the table, its columns and conditions. The
+    conditions of ``where`` and of ``having`` are combined by AND. ``keys``: the expressions of GROUP BY;
+    None: no grouping; empty: all rows are one group. ``limit``: the greatest number of rows, None = no limit.
+    """
 
     table: str
     columns: tuple[str, ...]
@@ -52,8 +53,8 @@ class Select(msgspec.Struct, frozen=True):
 
 
 def select_of(plan: LogicalPlan) -> Select | None:
-    """Return the SELECT that gives the rows of ``plan``, a plan without parameters; None if the plan is more
-    than a filter, projection or aggregation of one table of Spark's."""
+    """Return the SELECT by which Spark computes the rows of ``plan``, a plan without parameters; None if the
+    plan is more than a filter, projection or aggregation of one table of Spark's."""
     try:
         return _select(plan)
     except NoText:
@@ -61,8 +62,9 @@ def select_of(plan: LogicalPlan) -> Select | None:
 
 
 def replace_fragments(plan: LogicalPlan, rows: Callable[[LogicalPlan, Select], LogicalPlan]) -> LogicalPlan:
-    """Return the plan with each of its largest fragments replaced by the plan that ``rows(fragment, select)``
-    returns; ``select`` is the fragment as a SELECT."""
+    """Return the plan with each of its largest fragments (parts that Spark can run alone by a SELECT over one
+    table) replaced by the plan that ``rows(fragment, select)`` returns; ``select`` is the fragment as a
+    SELECT."""
     select = select_of(plan)
     if select is not None:
         return rows(plan, select)

@@ -35,20 +35,19 @@ class FrameSession(Protocol):
         timestamps."""
 
     def register(self, name: str, frame: "ArrowSource") -> None:
-        """Make a frame a temporary view; replaces a view with the same name."""
+        """Make the frame a temporary view ``name``, which replaces a view with the same name."""
 
     def unregister(self, name: str) -> None:
         """Drop a temporary view of this session or of Spark; no error if no view has the name."""
 
     def query_of(self, result: Result) -> "DataFrame | None":
-        """Return the Spark DataFrame of the query whose result this is; None if Spark doesn't run the
-        statement."""
+        """Return the Spark DataFrame of the query that gave ``result``, if Spark runs the query; else None."""
 
     def schema_of(self, result: Result) -> "StructType":
         """Return the result's schema as a StructType."""
 
     def spark_frame(self, result: Result) -> "HeldFrame":
-        """Return a Spark DataFrame with the rows of a result, in an object that can close it."""
+        """Return a Spark DataFrame with the rows of a result, in an object that can close the DataFrame."""
 
 
 class Frame(ClosingContext):
@@ -77,14 +76,14 @@ class Frame(ClosingContext):
         return self._held.data
 
     def source(self) -> "Frame | DataFrame":
-        """Return the object from which another statement should read these rows: the Spark DataFrame of the
-        query, if Spark runs the query and no row has been read; else this frame."""
+        """Return the object from which another statement should read this frame's rows: the Spark DataFrame
+        of the query, if Spark runs the query and no row has been read; else this frame."""
         is_query = not self._result.is_read and self._attached.query_of(self._result) is not None
         return self.to_spark() if is_query else self
 
     def close(self) -> None:
-        """Cancel the statement if it runs. Afterwards neither this frame nor Spark's DataFrames of its rows
-        can read rows, except rows that were read from this frame before. Closing twice is no error."""
+        """Cancel the statement if it runs. Afterwards only rows that were read from this frame before can be
+        read again; Spark's DataFrames of its rows fail. Closing twice is no error."""
         self._result.close()
         if self._held is not None:
             self._held.close()
@@ -158,8 +157,9 @@ class Frame(ClosingContext):
     # ---- rows
 
     def show(self, n: int = 20, truncate: bool | int = True, vertical: bool = False) -> None:
-        """Print the first ``n`` rows as Spark does; see :meth:`sqlfront.Result.show` for ``truncate`` and
-        ``vertical``."""
+        """Print the first ``n`` rows as Spark does. ``truncate``: True cuts values to 20 characters, a number
+        to that many characters, False or 0 cuts nothing. ``vertical``: one line per value instead of one line
+        per row."""
         print(self.show_string(n, truncate, vertical))  # noqa: T201 - it is what the method is for
 
     def show_string(self, n: int = 20, truncate: bool | int = True, vertical: bool = False) -> str:
@@ -203,11 +203,11 @@ class Frame(ClosingContext):
         self._attached.register(name, source)
 
     def count(self) -> int:
-        """The number of rows."""
+        """Return the number of rows."""
         return self._result.count()
 
     def isEmpty(self) -> bool:
-        """Whether the result has no rows."""
+        """Return whether the result has no rows."""
         return self._result.isEmpty()
 
     def toLocalIterator(self, prefetchPartitions: bool = False) -> Iterator[Row]:  # noqa: N803 - Spark's

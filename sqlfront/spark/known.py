@@ -17,7 +17,8 @@ from sqlfront_values.errors import OperationalError
 
 
 class SparkNameCache:
-    """A cache of a Spark session's names and settings. Safe to use from several threads."""
+    """A cache of the names of tables and views in a Spark session, and of its settings, so that most
+    statements need no call of Spark. Safe to use from several threads."""
 
     def __init__(self, link: SparkLink) -> None:
         """Read the session's time zone by ``link``, and begin to watch the session. Raises OperationalError
@@ -40,7 +41,7 @@ class SparkNameCache:
     @property
     def epoch(self) -> object:
         """An object that stands for the state of Spark's names and settings in this cache: another object
-        after each :meth:`settle` that found a change; None before the first."""
+        after each :meth:`settle` that found a change; None before the first :meth:`settle`."""
         return self._settled
 
     @property
@@ -49,9 +50,9 @@ class SparkNameCache:
         return self._changes.last is not self._settled
 
     def settle(self, follow: Callable[[], None]) -> None:
-        """If Spark may have changed, read its settings, clear the cached names, and call ``follow``, which
-        updates what depends on them. If another thread is doing so, wait until it is done. Changes that
-        happen meanwhile are left to the next call."""
+        """If Spark's names or settings may have changed, read the settings, clear the cached names, and call
+        ``follow``, by which the session adapts to the changes. If another thread is doing so, wait until it
+        is done. Changes that happen meanwhile are left to the next call."""
         with self._settling:
             change = self._changes.last
             if change is not self._settled:
@@ -72,7 +73,7 @@ class SparkNameCache:
         self.other_answers = first_other(found)
 
     def has_view(self, name: str) -> bool:
-        """Whether the Spark session has a temporary view with the name."""
+        """Return whether the Spark session has a temporary view with the name."""
         names = self._names
         if names.views is None:
             names.views = frozenset(view.lower() for view in self.link.views)
@@ -86,9 +87,9 @@ class SparkNameCache:
         return dropped
 
     def whole_name(self, parts: tuple[str, ...]) -> tuple[str, ...] | None:
-        """Return the name with catalog and database, in parts, of the relation of Spark's that the dotted
-        name ``parts`` stands for; None if there is none. See
-        :meth:`~sqlfront_connectors.spark.link.SparkLink.whole_name`."""
+        """Return the full name (catalog, database and name, in parts) of the relation of Spark's that the
+        dotted name ``parts`` stands for; None if Spark has no such relation. A temporary view has only its
+        name."""
         whole = self._names.whole
         if parts not in whole:
             whole[parts] = self.link.whole_name(parts)
@@ -103,7 +104,7 @@ class _Changes:
         self.last = object()
 
     def note(self) -> None:
-        """Record that something may have changed."""
+        """Record that Spark's names or settings may have changed."""
         self.last = object()
 
 

@@ -86,8 +86,9 @@ class NotStarted(FoundElsewhere):
 
 
 class SparkLane:
-    """The Spark lane of one session; implements :class:`~sqlfront.state.spark_beside.SparkBeside`. Safe to
-    use from several threads."""
+    """The Spark lane of one session: runs statements by the Spark session, and answers questions about
+    Spark's names. Implements :class:`~sqlfront.state.spark_beside.SparkBeside`. Safe to use from several
+    threads."""
 
     def __init__(self, start: SparkStart) -> None:
         self._start = start
@@ -108,7 +109,8 @@ class SparkLane:
 
     @property
     def link(self) -> "SparkLink":
-        """The link to the Spark session. Raises :class:`NotStarted` if the Spark session isn't started."""
+        """The link to the Spark session, through which calls to Spark go. Raises :class:`NotStarted` if the
+        Spark session isn't started."""
         return self._present("the statement asks for names of Spark").link
 
     def _present(self, why: str) -> SparkNameCache:
@@ -123,25 +125,25 @@ class SparkLane:
         return self._start.known is not None
 
     def ready(self, why: str) -> "SparkLink":
-        """Return the link to the Spark session, which is started if needed. ``why``: what Spark is needed
-        for, which the OperationalError names if Spark can't be started. Neither a timeout nor a cancellation
-        ends the wait; for statements there is :meth:`start`."""
+        """Return the link to the Spark session, which is started if needed. ``why``: the purpose for which
+        Spark is needed, for the message of the OperationalError if Spark can't be started. Neither a timeout
+        nor a cancellation ends the wait; for statements there is :meth:`start`."""
         return self._start.wait(why).link
 
     # ---- names
 
     def has_view(self, name: str) -> bool:
-        """Return whether Spark has a temporary view of this name. False if the session has a copy of the
-        view, which hides the view."""
+        """Return whether Spark has a temporary view of this name. False if this session has a copy of the
+        view (CACHE TABLE), which hides the view."""
         known = self._start.known
         if known is None:  # a new session has no views
             return False
         return known.has_view(name) and origin_of(self._context.catalog.own((name,))) is None
 
     def whole_name(self, parts: tuple[str, ...]) -> tuple[str, ...] | None:
-        """Return the name with catalog and database, in parts, of the relation of Spark's that a dotted name
-        stands for; None if Spark has none or sqlfront resolves the name. Raises :class:`NotStarted` if the
-        Spark session isn't started."""
+        """Return the full name (catalog, database and name, in parts) of the relation of Spark's that a
+        dotted name stands for; None if Spark has no such relation, or sqlfront resolves the name. Raises
+        :class:`NotStarted` if the Spark session isn't started."""
         if reads_here(parts):
             return None
         return self._present(f"`{'.'.join(parts)}` is none of this session's tables").whole_name(parts)
@@ -200,8 +202,9 @@ class SparkLane:
     def tables(
         self, request: StatementRequest, database: str | None, kind: str = "TABLES"
     ) -> list[tuple[str, str, bool]]:
-        """Return Spark's tables and views, each as database, name, and whether it is temporary; see
-        :meth:`~sqlfront_connectors.spark.link.SparkLink.tables`. Spark is started if needed."""
+        """Return Spark's tables and views in ``database`` (None = Spark's current database), or with ``kind``
+        VIEWS only its views: each as database, name, and whether it is temporary. Spark is started if needed,
+        within the timeout of the statement of ``request``."""
         self.start(request, "the statement asks for the tables of Spark")
         return self.link.tables(database, kind)
 
@@ -213,9 +216,10 @@ class SparkLane:
         return None if known is None else known.epoch
 
     def copied(self, parts: tuple[str, ...]) -> CopyCost:
-        """Return what a copy of Spark's relation with this dotted name in the members' memory (CACHE TABLE)
-        would cost; nothing is copied. Raises Spark's errors, and NotSupportedError for a relation of unknown
-        size or with columns that sqlfront can't read."""
+        """Return the cost of a copy of Spark's relation with this dotted name in the members' memory (CACHE
+        TABLE): the bytes by Spark's estimate, and whether sqlfront notices changes; nothing is copied. Raises
+        Spark's errors, and NotSupportedError for a relation of unknown size or with columns that sqlfront
+        can't read."""
         table = self.entry(parts).table
         assert isinstance(table, SparkTable)
         snapshot = table.snapshot()
@@ -257,10 +261,10 @@ class SparkLane:
                 raise FoundElsewhere(f"`{scan.name}` is a copy of a relation of Spark")
 
     def columns_of(self, text: str) -> Sequence[str] | None:
-        """Return the column names of the query ``text``, which only Spark can run, for a new temporary view
-        that this session should have, since the text may name relations that only this session has. Return
-        None if the view can be Spark's, since the text names none of them, and if
-        ``SET sqlfront.lane = light`` keeps all queries from Spark."""
+        """Return the column names of the query ``text`` of a new temporary view, if the view has to be this
+        session's: only Spark can run the query, but the text may name relations that only this session has.
+        Return None if the view can be Spark's, since the text names no such relation, or if ``SET
+        sqlfront.lane = light`` keeps all queries from Spark."""
         if self._context.options.lane == Lane.LIGHT or not self.may_read_here(text):
             return None
         schema = self.link.describe(text, views=self._lent.views_of(text))
@@ -270,8 +274,9 @@ class SparkLane:
 
     def way(self, request: StatementRequest, replan: Replan | None) -> Way | None:
         """Return the way by which Spark runs a statement, if the text or a setting demands Spark whatever
-        relations the statement reads, or if ``replan``, the outcome of the way tried before, sends it to
-        Spark (None: no way was tried). None: sqlfront has to try the statement first."""
+        relations the statement reads, or if ``replan`` says that Spark has to run the statement; None if
+        sqlfront has to try the statement first. ``replan``: the outcome of the way tried before, None = no
+        way was tried."""
         match replan:
             case Replan(Cause.FOR_SPARK):
                 return self._way_by_spark(request, replan.reason, replan.error, may_copy=True)
@@ -281,9 +286,9 @@ class SparkLane:
         return None if reason is None else SparkWay(self, reason)
 
     def way_after(self, error: Error, request: StatementRequest, replan: Replan | None) -> Way:
-        """Return the way, by Spark or mixed, of a statement that sqlfront can't plan because of ``error``.
-        ``replan``: the outcome of the way tried before, None = no way was tried. Raises ``error`` if Spark
-        can't help, or must not run the statement."""
+        """Return the way, in the Spark or mixed lane, of a statement that sqlfront can't plan because of
+        ``error``. ``replan``: the outcome of the way tried before, None = no way was tried. Raises ``error``
+        if Spark can't help, or must not run the statement."""
         found = self.replan_after(error, request)
         if found.cause is Cause.SPARK_NEEDED:
             return StartWay(self, found.reason)
@@ -326,8 +331,8 @@ class SparkLane:
         return MixedWay(self, self._context, mixed, reason)
 
     def reason_for_whole(self, error: Error, reason: str) -> str:
-        """Return the reason why Spark should run all of a query whose mixed way ended with ``error``;
-        ``reason`` is the reason why sqlfront alone doesn't run the query. Raises the error if Spark should
+        """Return the reason why Spark should run a whole query whose mixed way ended with ``error``;
+        ``reason`` is the reason why sqlfront alone doesn't run the query. Raises ``error`` if Spark should
         not run the query."""
         later = self.reason_after(error)
         if later is None and isinstance(error, OperationalError):
@@ -335,9 +340,9 @@ class SparkLane:
         return later or reason
 
     def start(self, request: StatementRequest, why: str) -> None:
-        """Start Spark, unless it is started, and wait until it is ready. Raises OperationalError, which names
-        the need ``why``, if Spark can't be started, or if the statement is cancelled or exceeds its timeout
-        first."""
+        """Start Spark, unless it is started, and wait until it is ready. ``why``: the purpose for which Spark
+        is needed, for the message of an error. Raises OperationalError if Spark can't be started, or if the
+        statement is cancelled or exceeds its timeout first."""
         wait = partial(self._start.wait, why, self._context.limit(request), request.query)
         if request.observation is None:
             wait()
@@ -354,14 +359,15 @@ class SparkLane:
         return max(_AT_ONCE, limit - (context.engine.clock.now() - query.began))
 
     def may_read_here(self, text: str) -> bool:
-        """Return whether the text contains a word that is the name of a relation of this session. The word
-        may stand for something else in the statement."""
+        """Return whether the text contains a word that is the name of a relation of this session, so that the
+        statement may read the relation; the word may also stand for something else."""
         names = {entry.name.lower() for entry in self._context.catalog.entries()}
         return not names.isdisjoint(words_of(text))
 
     def reason_before(self, text: str) -> str | None:
-        """Update the session after changes in Spark, then return the reason why Spark has to run a statement,
-        whatever relations it reads; None without a reason."""
+        """Return the reason why Spark has to run a statement whatever relations the statement reads; None
+        without a reason. If Spark's names or settings have changed, the session adapts to the changes first.
+        """
         known = self._start.known
         if known is not None and known.is_outdated:
             known.settle(partial(self._follow, known))
@@ -395,8 +401,8 @@ class SparkLane:
         return None if copy is None else f"`{copy.name}` is a copy of a relation of Spark"
 
     def copy_changed_by(self, text: str) -> TableEntry | None:
-        """Return the copy of a relation of Spark's that a statement names as the target of its change; None
-        if the target is no copy."""
+        """Return the catalog's entry of the table that the statement ``text`` changes, such as an INSERT's,
+        if this table is a copy of a relation of Spark's; else None."""
         target = _TARGET.match(text)
         if target is None:
             return None
@@ -474,8 +480,8 @@ class SparkLane:
         return self.run(replace(request, arguments=arguments), reason)
 
     def read(self, request: StatementRequest, query: Query) -> "LogicalPlan":
-        """Return the logical plan of a query whose rows a statement of sqlfront's takes, as INSERT does; rows
-        of Spark's relations are fetched from Spark now, and the plan reads the fetched rows. Raises
+        """Return the logical plan of a query whose rows a statement that sqlfront runs takes, such as INSERT.
+        Rows of Spark's relations are fetched from Spark now, and the plan reads the fetched rows. Raises
         NotSupportedError if Spark would give more bytes than the members' memory holds."""
         reason = self._reason_for_query(query.text)
         if reason is None:

@@ -29,7 +29,8 @@ _WORDS: Final = re.compile(r"`([^`]+)`|(\w+)")
 
 
 class LentRelations:
-    """The tables and views of a session that Spark's statements read. Safe to use from several threads."""
+    """The tables and views of a session that are lent to Spark: made DataFrames, so that statements that
+    Spark runs can read them. Safe to use from several threads."""
 
     def __init__(self, context: "Context", lane: "SparkBeside") -> None:
         self._context = context

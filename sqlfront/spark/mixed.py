@@ -52,7 +52,8 @@ _COUNTED: Final = pa.schema([("c0", INT)])
 
 
 class SparkPart(msgspec.Struct, frozen=True):
-    """A part of a query that Spark runs: ``select`` is the SELECT that gives the rows of ``plan``."""
+    """A part of a mixed query that Spark runs: ``select`` is the SELECT by which Spark computes the rows of
+    ``plan``."""
 
     select: Select
     plan: LogicalPlan
@@ -151,15 +152,16 @@ class _Allowance:
         self._left = most
 
     def taken(self, part: SparkPart, run: "SparkRun") -> tuple[pa.RecordBatch, ...]:
-        """Read all rows of a part from ``run``, its run in Spark, and return them. Raises NotSupportedError
-        if Spark gives other types than planned, or exceeds the limit."""
+        """Read all rows of a part from ``run``, the part's run in Spark, and return them. Raises
+        NotSupportedError if Spark gives other types than planned, or if the query's rows exceed the limit of
+        bytes."""
         if run.schema.types != part.schema.types:
             raise NotSupportedError(f"Spark answers with other types than planned: {part.select.text}")
         return tuple(self.take(run.batches()))
 
     def take(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield the batches as Spark delivers them, and count their bytes. Raises NotSupportedError at the
-        batch that exceeds the limit."""
+        batch that exceeds the limit of bytes."""
         for batch in batches:
             self._left -= batch.nbytes
             if self._left < 0:
@@ -168,7 +170,7 @@ class _Allowance:
 
 
 def given(run: "SparkRun", most: float) -> LogicalPlan:
-    """Read all rows that Spark gives for a whole query, and return a plan that scans these rows. Raises
+    """Read all rows of a query that Spark runs from ``run``, and return a plan that scans these rows. Raises
     NotSupportedError if the rows take more than ``most`` bytes, and Spark's errors."""
     table = ArrowTable.of("query", run.schema, _Allowance(most).take(run.batches()))
     return LogicalScan(table.name, table, table.snapshot(), tuple(range(len(table.schema))))
@@ -187,15 +189,15 @@ def fetched(context: "Context", request: StatementRequest, query: Query, link: S
 
 
 def rehearsed(context: "Context", query: Query, arguments: Arguments) -> LogicalPlan:
-    """Return the plan of :func:`fetched` with no rows instead of the rows of Spark's tables, for EXPLAIN:
-    Spark runs nothing."""
+    """Return, for EXPLAIN, the logical plan of a query over tables of sqlfront or of Spark for a statement
+    that Spark can't run. The plan has empty tables in place of Spark's: Spark runs nothing."""
     return mixed_query(context, query, arguments).with_rows({})
 
 
 def mixed_query(context: "Context", query: Query, arguments: Arguments, *, group: bool = True) -> MixedQuery:
     """Bind and optimize a query that may name relations of Spark's, find the parts that Spark runs, and
-    return all as a mixed query. ``group``: whether Spark groups rows before they are joined. Raises the
-    binder's errors, and NotSupportedError if no SQL text can be written for the scan of a table of
+    return the result as a mixed query. ``group``: whether Spark groups rows before they are joined. Raises
+    the binder's errors, and NotSupportedError if no SQL text can be written for the scan of a table of
     Spark's."""
     bound = bind(query, context.catalog.with_elsewhere(), context.bind_settings, arguments)
     literals = Template.literals(arguments.values, RunValues(context.settings))

@@ -26,8 +26,8 @@ _OWN: Final = "sqlfront."
 
 
 class BothSides(Protocol):
-    """The methods of an :class:`~sqlfront.spark.attached.AttachedSession` that :class:`SessionConf` and
-    :class:`SessionCatalog` call."""
+    """The methods of a session beside Spark (:class:`~sqlfront.spark.attached.AttachedSession`) that
+    :class:`SessionConf` and :class:`SessionCatalog` call."""
 
     context: Context
 
@@ -64,8 +64,9 @@ class SessionConf:
         return self._session.spark_session.conf.get(key, *default)
 
     def set(self, key: str, value: str | int | bool) -> None:
-        """Set a setting of the session or of Spark. Raises Spark's error, or the errors of SET for a key that
-        begins with ``sqlfront.``."""
+        """Set a setting of the session or of Spark. Raises Spark's error; for a key that begins with
+        ``sqlfront.``, NotSupportedError if the key is unknown or the value unsupported, ProgrammingError if
+        the value is malformed."""
         if key.startswith(_OWN):
             text = str(value).lower() if isinstance(value, bool) else str(value)
             self._session.context.options.set(key, text)
@@ -103,7 +104,7 @@ class SessionCatalog:
         return theirs + [_listing(entry) for entry in self._own() if entry.name.lower() in names]
 
     def tableExists(self, tableName: str, dbName: str | None = None) -> bool:
-        """Whether this session or Spark has a table or view with the name."""
+        """Return whether this session or Spark has a table or view with the name."""
         if dbName is None and self._found(tableName) is not None:
             return True
         return bool(self._session.spark_session.catalog.tableExists(tableName, dbName))
@@ -123,7 +124,7 @@ class SessionCatalog:
         return self._columns(entry)
 
     def isCached(self, tableName: str) -> bool:
-        """Whether this session has a copy of the table or view, or Spark caches it."""
+        """Return whether this session has a copy of the table or view, or Spark caches it."""
         entry = self._session.context.catalog.own(name_parts(tableName))
         if isinstance(entry, TableEntry) and isinstance(entry.table, CachedTable):
             return True

@@ -35,7 +35,9 @@ SparkSource: TypeAlias = "SparkSession | SparkSession.Builder | str"
 
 
 class SparkStart(ClosingContext):
-    """The Spark session of one sqlfront session, started on demand. Safe to use from several threads."""
+    """The Spark session of one sqlfront session, started on demand. ``source``: the Spark session, or the
+    means to start one; ``settings`` returns the settings to give a started session. Safe to use from several
+    threads."""
 
     def __init__(self, source: SparkSource, settings: Callable[[], Mapping[str, str]]) -> None:
         """``source``: a Spark session, or a builder or the address of a master with which one is started.
@@ -59,15 +61,15 @@ class SparkStart(ClosingContext):
 
     @property
     def options(self) -> Mapping[str, str]:
-        """The settings that the Spark session will have for certain, as the builder gives them, by key; empty
-        if ``source`` is a session."""
+        """The settings that the Spark session will have for certain, by key, as the builder that starts it
+        gives them; empty if there is a Spark session already."""
         return {} if self._source is None else options_of(self._source)
 
     def wait(self, why: str, timeout: float | None = None, query: QueryRun | None = None) -> SparkNameCache:
-        """Start the session, unless it is started, wait until it is ready, and return the cache of its names
-        and settings. Raises OperationalError if the session can't be started; its message names ``why``, what
-        Spark is needed for. ``timeout`` in seconds (None = no limit) and a cancellation of ``query`` end the
-        wait with an OperationalError, too."""
+        """Start the Spark session, unless it is started, wait until it is ready, and return the cache of its
+        names and settings. ``why``: the purpose for which Spark is needed, for the message of an error.
+        Raises OperationalError if the session can't be started, after ``timeout`` seconds (None = no limit),
+        and when ``query`` is cancelled."""
         if self.known is not None:
             return self.known
         waiting = _Waiting(why, self._source if isinstance(self._source, str) else None, query)
@@ -147,8 +149,8 @@ class _Waiting:
         self._lock = threading.Lock()
 
     def note(self, start: "Future[SparkNameCache]") -> None:
-        """End the wait after the start has ended: with the Spark session, or with an error that tells why
-        Spark was needed."""
+        """End the wait, since the ``start`` of Spark has ended: with the Spark session, or with an error that
+        tells why Spark was needed."""
         error = start.exception()
         if error is None:
             self._end(start.result())
@@ -168,8 +170,8 @@ class _Waiting:
         self._end(self.stopped(status))
 
     def stopped(self, status: JobStatus, timeout: float | None = None) -> OperationalError:
-        """Return the error for a wait that ``status`` has ended: a cancellation, or a timeout of ``timeout``
-        seconds."""
+        """Return the error for a wait that ended with ``status``: by a cancellation, or by a timeout of
+        ``timeout`` seconds."""
         error = stopped_error(status, timeout, "" if self.query is None else self.query.cancelled_by)
         address = "" if self._address is None else f" ({self._address})"
         text = f"{error.message}; it was waiting for Spark{address}"

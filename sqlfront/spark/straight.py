@@ -43,10 +43,11 @@ SMALL: Final = 32 << 20
 
 
 def of_table(context: "Context", link: "SparkLink", scan: LogicalScan) -> "HeldFrame | None":
-    """Return a DataFrame of all rows of a table's version; the version is kept until the frame or the session
-    is closed. None if the rows should pass through this process. Rows of files, and of frames in this
-    process, are stored on the members first. Raises OperationalError if members with some of the rows are
-    gone, or members lack the memory for the rows."""
+    """Return a DataFrame of all rows of a table's version, which Spark's tasks read from the members
+    directly; the version is kept until the frame or the session is closed. None if the rows should pass
+    through this process. Rows of files, and of frames in this process, are stored on the members first.
+    Raises OperationalError if members with some of the rows are gone, or members lack the memory for the
+    rows."""
     if (scan.snapshot.statistics.size or 0) < SMALL or not _is_reached(context, link):
         return None
     if isinstance(scan.snapshot, SpreadSnapshot):
@@ -56,12 +57,13 @@ def of_table(context: "Context", link: "SparkLink", scan: LogicalScan) -> "HeldF
 
 
 def of_result(context: "Context", link: "SparkLink", result: "Result") -> "HeldFrame | None":
-    """Return a DataFrame of the rows of a query's result, of which no row has been read. None if the rows
-    should pass through this process, as ordered rows always do.
+    """Return a DataFrame of the rows of a query's result, which Spark's tasks read from the members directly;
+    no row of the result may have been read. None if the rows should pass through this process, as ordered
+    rows always do.
 
     If the query only takes columns of a table, Spark's tasks read the table's version. Other rows are stored
     on the members first, by another run of the query; ``result`` then reads the stored rows, too. Raises the
-    query's errors and those of :func:`of_table`.
+    query's errors, and OperationalError if members are gone or lack the memory for the rows.
     """
     plan = result.plan
     if not isinstance(plan, QueryPlan) or _is_ordered(plan.optimized):

@@ -52,8 +52,8 @@ class SparkWay:
         return self._spark.run(request, self.reason)
 
     def after(self, error: Error, request: StatementRequest) -> Replan:
-        """Raise ``error``, Spark's error. If Spark doesn't know the statement or its table format but
-        sqlfront does, raise sqlfront's earlier error instead. Never returns a Replan."""
+        """Raise ``error``, Spark's error; or, if Spark doesn't know the statement or its table format but
+        sqlfront does, sqlfront's earlier error. Never returns a Replan."""
         ours = self.ours
         is_known_here = ours is not None and ours.condition != SYNTAX and not is_query(request.text)
         if ours is not None and is_known_here and (error.condition == SYNTAX or _NO_MEMORY in error.message):
@@ -78,7 +78,8 @@ class StartWay:
         return Replan(Cause.SPARK_STARTED, self.reason)
 
     def explain(self, request: StatementRequest, statement: "Explain") -> Replan:
-        """Start Spark as :meth:`run` does, and return a Replan."""
+        """Start Spark, wait until it is ready, and return a Replan. Raises OperationalError if Spark can't be
+        started."""
         return self.run(request)
 
     def after(self, error: Error, request: StatementRequest) -> Replan:
@@ -119,7 +120,8 @@ class MixedWay:
         return explaining.answer(self._context, found, statement, began)
 
     def after(self, error: Error, request: StatementRequest) -> Replan:
-        """Return the Replan that lets Spark run the whole query; raise ``error`` if Spark should not."""
+        """Return the Replan by which Spark runs the whole query after ``error``. Raises ``error`` if Spark
+        should not run the query."""
         if isinstance(
             error, DataError
         ):  # perhaps in rows without a join partner: the whole query may not fail

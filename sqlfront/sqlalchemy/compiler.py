@@ -66,8 +66,8 @@ class SqlfrontCompiler(SQLCompiler):
         raise exc.CompileError("Spark's DELETE has no USING; use a subquery in WHERE")
 
     def visit_empty_set_op_expr(self, type_: Element, expand_op: Element, **kw: Option) -> str:
-        """Return the text inside the parentheses of IN or NOT IN for an empty list: nulls of the operand's
-        type, then a condition that makes the result false or true."""
+        """Return the text between the parentheses that SQLAlchemy writes for IN or NOT IN with an empty list:
+        nulls of the operand's type, then a condition that makes the whole false (IN) or true (NOT IN)."""
         nulls = ", ".join(f"CAST(NULL AS {self._type(kind)})" for kind in type_)
         end = ") OR (1 = 1" if expand_op is operators.not_in_op else ") AND (1 != 1"
         return (f"({nulls})" if len(type_) > 1 else nulls) + end
@@ -142,13 +142,14 @@ class SqlfrontCompiler(SQLCompiler):
         return pattern if not flags else f"concat({string_literal(f'(?{flags})')}, {pattern})"
 
     def visit_mod_binary(self, binary: Element, operator: Element, **kw: Option) -> str:
-        """Return the remainder with a single percent sign, which SQLAlchemy doubles for drivers that need
-        it."""
+        """Return the remainder with a single percent sign; SQLAlchemy's own method doubles the sign, for
+        drivers that need it."""
         return f"{self.process(binary.left, **kw)} % {self.process(binary.right, **kw)}"
 
     def visit_floordiv_binary(self, binary: Element, operator: Element, **kw: Option) -> str:
-        """Return the quotient rounded down, as Python's ``//``. For integers DIV makes it exact, corrected
-        since DIV rounds towards zero; Spark's slash would make DOUBLEs of integers."""
+        """Return the quotient rounded down, as Python's ``//``. For integers the quotient is computed by DIV,
+        which is exact but rounds towards zero, and then corrected; Spark's slash would make DOUBLEs of
+        integers."""
         if not (_is_integer(binary.left) and _is_integer(binary.right)):
             return super().visit_floordiv_binary(binary, operator, **kw)
         left, right = self.process(binary.left, **kw), self.process(binary.right, **kw)

@@ -116,7 +116,7 @@ class SqlfrontDialect(SqlfrontReflection):
 
     @classmethod
     def engine_created(cls, engine: "Engine") -> None:
-        """Register a listener, so that ``Engine.dispose`` closes the engine's session."""
+        """Register a listener for a new engine, so that ``Engine.dispose`` closes the engine's session."""
         event.listen(engine, "engine_disposed", _disposed)
 
     def create_connect_args(self, url: URL) -> tuple[list[str], Keywords]:
@@ -134,8 +134,8 @@ class SqlfrontDialect(SqlfrontReflection):
         return self._session.connect(lambda: sqlfront.connect(*arguments, **keywords))
 
     def disposed(self) -> None:
-        """Close the engine's session once no connection uses it, after ``Engine.dispose``. A session with a
-        name stays open, since other engines may share it."""
+        """Close the engine's session once no connection uses it; called after ``Engine.dispose``. A session
+        with a name (given in the URL) stays open, since other engines may share it."""
         if not self._named:
             self._session.release()
 

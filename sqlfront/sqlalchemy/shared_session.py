@@ -18,8 +18,8 @@ from sqlfront.session import Session
 
 
 class SharedConnection(Connection):
-    """A connection to a session that other connections use, too; :meth:`close` leaves the session open, and
-    calls ``released``."""
+    """A connection to a session that other connections use, too. :meth:`close` leaves the session open, and
+    calls ``released``, by which the session learns that it has one connection less."""
 
     def __init__(self, session: Session, released: Callable[[], None]) -> None:
         super().__init__(session)
@@ -85,8 +85,8 @@ _named: Final[dict[Hashable, SharedSession]] = {}
 
 
 def named_session(key: Hashable) -> SharedSession:
-    """Return the process's shared session with this ``key``, the same for each call; the first call makes
-    it."""
+    """Return the process's shared session with the ``key`` (the session's name and settings): the same object
+    for each call with an equal key."""
     return _named.setdefault(key, SharedSession())
 
 

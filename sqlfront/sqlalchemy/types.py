@@ -64,8 +64,8 @@ class _Naive(sqltypes.DateTime):
     TIMESTAMP_NTZ; a datetime with a zone goes unchanged."""
 
     def bind_processor(self, dialect: "Dialect") -> Processor | None:
-        """Return the function that turns datetimes into the driver's values; None, for a type with a zone,
-        means that they stay as they are."""
+        """Return the function that turns a parameter's datetime into the driver's value; None, for a type
+        with a time zone, means that datetimes stay as they are."""
         return None if self.timezone else _naive
 
 
@@ -245,7 +245,7 @@ class STRUCT(_ArrowTyped, sqltypes.Indexable, sqltypes.TypeEngine):  # type: ign
 
 
 def arrow_type(given: TypeOrClass) -> pa.DataType:
-    """Return the Arrow type for a type of SQLAlchemy, given as an instance or a class. Raises
+    """Return the Arrow type for a type of SQLAlchemy (``given``, an instance or a class). Raises
     NotSupportedError for a type that Spark doesn't have.
 
     >>> from sqlalchemy import Numeric

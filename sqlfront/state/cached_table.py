@@ -10,9 +10,9 @@ from sqlfront_values.errors import Error, ProgrammingError
 
 
 class CachedTable(msgspec.Struct, frozen=True):
-    """A table or view with a copy in memory, which queries read. ``origin`` is the catalog's entry of the
-    table or view without the copy. Inserts go to the origin first, then to the ``copy``, so that the copy
-    never has rows that the origin lacks."""
+    """A table or view after CACHE TABLE, with a copy in memory, which queries read. ``origin`` is the
+    catalog's entry of the table or view without the copy. Inserts go to the origin first, then to the
+    ``copy``, so that the copy never has rows that the origin lacks."""
 
     origin: Entry
     copy: KeyedTable
@@ -33,7 +33,7 @@ class CachedTable(msgspec.Struct, frozen=True):
         return self.copy.partitioning
 
     def snapshot(self) -> Snapshot:
-        """The copy's current version."""
+        """Return the copy's current version."""
         return self.copy.snapshot()
 
     def drop(self) -> None:
@@ -45,8 +45,9 @@ class CachedTable(msgspec.Struct, frozen=True):
     def begin_insert(
         self, *, overwrite: bool = False, time_zone: str = "UTC", token: str | None = None
     ) -> "CachedWrite":
-        """Begin an insert into the origin and the copy, and return the write. For ``overwrite``,
-        ``time_zone`` and ``token`` see :meth:`~sqlfront_connectors.base.InsertTarget.begin_insert`. Raises
+        """Begin an insert into the origin and the copy, and return the write. ``overwrite``: the rows replace
+        all present rows. ``time_zone``: the time zone of times that are written as text. ``token``: a text
+        that the names of the written files have in common, None = each name is unique. Raises
         ProgrammingError if the origin is a view, or a table that takes no rows."""
         return CachedWrite(
             writable(self.origin).begin_insert(overwrite=overwrite, time_zone=time_zone, token=token),

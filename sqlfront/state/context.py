@@ -86,7 +86,7 @@ class Context(msgspec.Struct, frozen=True, eq=False, weakref=True):
 
     @property
     def target(self) -> PlanTarget:
-        """The capabilities of the session's cluster for which the planner makes plans."""
+        """The members and limits for which the planner makes plans of this session's queries."""
         return PlanTarget(
             self.engine.workers, self.cluster is not None, self.config.collect_rows, self.options.most_keys
         )
@@ -101,7 +101,8 @@ class Context(msgspec.Struct, frozen=True, eq=False, weakref=True):
         return self.options.key, self.cluster.member_list.dealt
 
     def is_settled(self, key: object) -> bool:
-        """Return whether the settings are still those of the plan key ``key``, and no SET is at work."""
+        """Return whether a plan made for the plan key ``key`` is still valid by its settings: they are
+        unchanged, and no SET is at work."""
         settings = self.options.key
         taken = key[0] if self.cluster is not None and isinstance(key, tuple) else key
         return settings is not None and taken is settings
@@ -139,15 +140,16 @@ class Context(msgspec.Struct, frozen=True, eq=False, weakref=True):
 
     def watched(self, query: QueryRun | None) -> AbstractContextManager[None]:
         """Return a context for work on the current thread, such as planning. Once ``query`` is cancelled or
-        its timeout is over, the work in the context ends with the error of the query. None: nothing ends the
-        work."""
+        its timeout is over, the work in the context ends with the error of the query. With ``query`` None,
+        nothing ends the work."""
         return nullcontext() if query is None else _Watched(query, self.engine.clock.now)
 
 
 class CopyBasis(msgspec.Struct, frozen=True):
-    """The state from which CACHE TABLE's copy of the table or view ``name`` was made. ``sources``: the tables
-    that were read, each with the version that was read. ``catalog``: the version of the catalog at that time.
-    ``lookups``: the relation that each name in the copied view's query stood for."""
+    """The state from which CACHE TABLE's copy of the table or view ``name`` was made, by which a later change
+    is noticed. ``sources``: the tables that were read, each with the version that was read. ``catalog``: the
+    version of the catalog at that time. ``lookups``: the relation that each name in the copied view's query
+    stood for."""
 
     name: str
     catalog: int

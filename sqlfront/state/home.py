@@ -24,7 +24,8 @@ class Home:
 
     @property
     def made(self) -> str | None:
-        """The directory; None if no warehouse is configured and no temporary directory was needed yet."""
+        """The directory; None while there is none: no warehouse is configured, and no temporary directory was
+        needed yet."""
         return self._warehouse if self._warehouse is not None else self._temporary
 
     def path(self) -> str:
@@ -46,7 +47,7 @@ class Home:
 def files_of(config: Config, home: Home) -> FileAccess:
     """Return the rule that says which files a session's statements may open: the files that
     ``config.file_access`` allows (None = all files) and, for a session without a ``cluster``, the files in
-    ``home``."""
+    the session's directory for tables, ``home``."""
     if config.file_access is None:
         return EVERYWHERE
     said = FileAccess.of(config.file_access)
@@ -54,8 +55,8 @@ def files_of(config: Config, home: Home) -> FileAccess:
 
 
 def files_of_client(config: Config, cluster: "Cluster") -> FileAccess:
-    """The files that a session of a shared cluster opens in its own process: the configured files (default:
-    the files that the members open), and the session's warehouse."""
+    """Return the rule that says which files a session of a running cluster opens in its own process: the
+    configured files (default: the files that the members open), and those in the session's warehouse."""
     members = cluster.files
     said = members if config.file_access is None else FileAccess.of(config.file_access)
     return (said if config.warehouse is None else said.plus(config.warehouse)).beside(members)

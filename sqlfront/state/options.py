@@ -132,7 +132,7 @@ class Options:
         return int(self._values[_PRUNING_LIMIT]) if self._values[_PRUNING] == "true" else 0
 
     def items(self) -> list[tuple[str, str]]:
-        """All keys and values, sorted by key."""
+        """Return all keys and values, sorted by key."""
         with self._lock:
             return sorted(self._values.items())
 

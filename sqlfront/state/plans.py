@@ -13,10 +13,9 @@ if TYPE_CHECKING:
 
 
 class ChangePlan(msgspec.Struct, frozen=True, eq=False):
-    """A cached plan of a DELETE or UPDATE of ``table``, which the catalog calls ``name``. ``rows`` is the row
-    plan that produces the affected rows in the form that
-    :meth:`~sqlfront_connectors.memory.keyed_table.KeyedTable.change_rows` takes. ``updates``: True for
-    UPDATE, False for DELETE."""
+    """A cached plan of a DELETE or UPDATE of ``table``, which the catalog calls ``name``. ``rows``: the row
+    plan (the plan of a row program) that finds the affected rows and, for UPDATE, their new values.
+    ``updates``: True for UPDATE, False for DELETE."""
 
     table: "KeyedTable"
     name: str

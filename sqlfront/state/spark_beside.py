@@ -42,13 +42,14 @@ class SparkBeside(Elsewhere, Protocol):
         that was noticed; None before Spark is started."""
 
     def whole_name(self, parts: tuple[str, ...]) -> tuple[str, ...] | None:
-        """Return the name with catalog and database, in parts, of the relation of Spark's that a dotted name
-        stands for; None if Spark has no such relation."""
+        """Return the full name (catalog, database and name, in parts) of the relation of Spark's that a
+        dotted name stands for; None if Spark has no such relation."""
 
     def copied(self, parts: tuple[str, ...]) -> "CopyCost":
-        """Return what a copy of Spark's relation with this dotted name in the members' memory (CACHE TABLE)
-        would cost; nothing is copied. Raises Spark's errors, and NotSupportedError for a relation of unknown
-        size or with columns that sqlfront can't read."""
+        """Return the cost of a copy of Spark's relation with this dotted name in the members' memory (CACHE
+        TABLE): the bytes by Spark's estimate, and whether sqlfront notices changes; nothing is copied. Raises
+        Spark's errors, and NotSupportedError for a relation of unknown size or with columns that sqlfront
+        can't read."""
 
     @property
     def is_settled(self) -> bool:
@@ -61,35 +62,36 @@ class SparkBeside(Elsewhere, Protocol):
 
     def way(self, request: "StatementRequest", replan: "Replan | None") -> "Way | None":
         """Return the way by which Spark runs a statement, if the text or a setting demands Spark whatever
-        relations the statement reads, or if ``replan``, the outcome of the way tried before, sends it to
-        Spark (None: no way was tried). None: sqlfront has to try the statement first."""
+        relations the statement reads, or if ``replan`` says that Spark has to run the statement; None if
+        sqlfront has to try the statement first. ``replan``: the outcome of the way tried before, None = no
+        way was tried."""
 
     def way_after(self, error: Error, request: "StatementRequest", replan: "Replan | None") -> "Way":
-        """Return the way, by Spark or mixed, of a statement that sqlfront can't plan because of ``error``.
-        ``replan``: the outcome of the way tried before, None = no way was tried. Raises ``error`` if Spark
-        can't help, or must not run the statement."""
+        """Return the way, in the Spark or mixed lane, of a statement that sqlfront can't plan because of
+        ``error``. ``replan``: the outcome of the way tried before, None = no way was tried. Raises ``error``
+        if Spark can't help, or must not run the statement."""
 
     def replan_after(self, error: Error, request: "StatementRequest") -> "Replan":
         """Return the Replan that sends a statement to Spark after it has failed in sqlfront with ``error``.
         Raises ``error`` if Spark can't help, or must not run the statement."""
 
     def reason_for_whole(self, error: Error, reason: str) -> str:
-        """Return the reason why Spark should run all of a query whose mixed way ended with ``error``;
-        ``reason`` is the reason why sqlfront alone doesn't run the query. Raises the error if Spark should
+        """Return the reason why Spark should run a whole query whose mixed way ended with ``error``;
+        ``reason`` is the reason why sqlfront alone doesn't run the query. Raises ``error`` if Spark should
         not run the query."""
 
     def start(self, request: "StatementRequest", why: str) -> None:
-        """Start Spark, unless it is started, and wait until it is ready. ``why``: what Spark is needed for,
-        which an error names. Raises OperationalError if Spark can't be started, or if the statement is
-        cancelled or exceeds its timeout first."""
+        """Start Spark, unless it is started, and wait until it is ready. ``why``: the purpose for which Spark
+        is needed, for the message of an error. Raises OperationalError if Spark can't be started, or if the
+        statement is cancelled or exceeds its timeout first."""
 
     def run(self, request: "StatementRequest", reason: str) -> "Result":
         """Run a statement by Spark, which is started if needed, and return Spark's result. ``reason``: the
         reason for the Spark lane, which the result shows."""
 
     def read(self, request: "StatementRequest", query: "Query") -> "LogicalPlan":
-        """Return the logical plan of a query whose rows a statement of sqlfront's takes, as INSERT does; rows
-        of Spark's relations are fetched from Spark now, and the plan reads the fetched rows. Raises
+        """Return the logical plan of a query whose rows a statement that sqlfront runs takes, such as INSERT.
+        Rows of Spark's relations are fetched from Spark now, and the plan reads the fetched rows. Raises
         NotSupportedError if Spark would give more bytes than the members' memory holds."""
 
     def drop_view(self, name: str) -> bool:
@@ -123,9 +125,10 @@ class SparkBeside(Elsewhere, Protocol):
         copy of a table or view of Spark's."""
 
     def columns_of(self, text: str) -> Sequence[str] | None:
-        """Return the column names of the query ``text``, which only Spark can run, for a new temporary view
-        that this session should have, since the text may name relations that only this session has. None if
-        the view can be Spark's, or if a setting keeps all queries from Spark."""
+        """Return the column names of the query ``text`` of a new temporary view, if the view has to be this
+        session's: only Spark can run the query, but the text may name relations that only this session has.
+        Return None if the view can be Spark's, since the text names no such relation, or if a setting keeps
+        all queries from Spark."""
 
     def set_option(self, key: str, value: str) -> None:
         """Set a setting of this session in Spark, too, if Spark is started and the key is one of Spark's

@@ -48,9 +48,9 @@ logger = logging.getLogger(__name__)
 
 
 class Note(msgspec.Struct, frozen=True):
-    """A note, the record of a commit: the files to move and to remove. ``adds``: pairs of a part's name in
-    the writer's hidden folder and the path below the table's folder that the part gets. ``removes``: paths
-    below the table's folder."""
+    """The record of a commit, written into the writer's hidden folder so that another process can complete
+    the commit. ``adds``: the files to move, as pairs of a file's name in the hidden folder and its future
+    path below the table's folder. ``removes``: the files to remove, as paths below the table's folder."""
 
     adds: tuple[tuple[str, str], ...] = ()
     removes: tuple[str, ...] = ()
@@ -142,18 +142,19 @@ class FolderWrite:
     @contextmanager
     def alone(self) -> Iterator[Pending]:
         """Return a context manager that holds an exclusive lock on the folder: within the block no other
-        process lists, adds or removes files. At the beginning of the block, commits of dead writers are
-        completed and their other remains removed. The context manager's value is the moves and removals that
-        living writers have still to carry out."""
+        process lists, adds or removes files. At the beginning of the block, the unfinished commits of dead
+        writers (processes that have ended) are completed, and all other files that dead writers left are
+        removed. The context manager's value is the moves and removals that living writers have still to carry
+        out."""
         with locked(self.folder, self._access) as table:
             complete_dead(table, self._writer.name)
             yield _pending(table, self.folder)
 
     def commit(self, removes: Sequence[str] = ()) -> None:
-        """Let all parts appear at once. From the same moment readers ignore the files at the paths
-        ``removes`` (in the folder); call :meth:`remove_when_unread` to remove these files. To be called only
-        in a block of :meth:`alone`. Raises OSError, without any change of rows, if a part is missing or a
-        file is behind a link."""
+        """Let all parts (the files begun by :meth:`part`) appear at once. From the same moment readers ignore
+        the files at the paths ``removes`` (in the folder); call :meth:`remove_when_unread` to remove these
+        files. To be called only in a block of :meth:`alone`. Raises OSError, without any change of rows, if a
+        part is missing or a file is behind a link."""
         note = Note(tuple(self._parts), tuple(os.path.relpath(path, self.folder) for path in removes))
         with self._access.folder(self.folder) as table:
             for part, _ in note.adds:
@@ -184,8 +185,9 @@ class FolderWrite:
         os.rename(draft, _NOTE, src_dir_fd=self._writer.descriptor, dst_dir_fd=self._writer.descriptor)
 
     def remove_when_unread(self, files: Sequence[tuple[object, str]]) -> None:
-        """Remove the files that the commit has replaced. ``files``: pairs of an object and a path; the path
-        is removed once this process holds no reference to the object."""
+        """Remove the files that the commit has replaced, each as soon as no reader in this process needs it.
+        ``files``: pairs of an object and a path; readers of the file at the path hold references to the
+        object, and the file is removed once there is no such reference."""
         self._unread = len(files)
         for held, path in files:
             when_forgotten(held, self._remove, os.path.relpath(path, self.folder))
@@ -210,7 +212,8 @@ class FolderWrite:
             self._close()  # the note still excludes the files
 
     def abort(self) -> None:
-        """Discard the parts of an uncommitted write; do nothing after :meth:`commit`."""
+        """Discard the parts (the files begun by :meth:`part`) of an uncommitted write; do nothing after
+        :meth:`commit`."""
         if self._state is _WriteState.OPEN:
             self._end()
 
@@ -230,16 +233,18 @@ class FolderWrite:
 
 
 def finish_dead(folder: str, access: FileAccess) -> None:
-    """Complete the commits of dead writers (processes that have ended) in the folder, and remove their other
-    remains. Raises OSError of the system; OperationalError if another process keeps the folder's lock."""
+    """Complete the unfinished commits of dead writers (processes that have ended) in the folder, and remove
+    all other files that dead writers left. Raises OSError of the system; OperationalError if another process
+    keeps the folder's lock."""
     with locked(folder, access) as table:
         complete_dead(table)
 
 
 def drop_when_unread(folder: str, access: FileAccess, files: Sequence[tuple[object, str]]) -> None:
-    """Remove files below the folder, and the folders that become empty by it, including the folder itself.
-    ``files``: pairs of an object and a path; the path is removed once this process holds no reference to the
-    object. Files that may not be opened, or are behind a link, stay."""
+    """Remove files below the folder, each as soon as no reader in this process needs it, and then the folders
+    that become empty, including the folder itself. ``files``: pairs of an object and a path; readers of the
+    file at the path hold references to the object, and the file is removed once there is no such reference.
+    Files that may not be opened, or are behind a link, stay."""
     place = os.path.abspath(folder)
     for held, path in files:
         when_forgotten(held, _drop, place, access, os.path.relpath(path, place))
@@ -260,8 +265,9 @@ def _drop(folder: str, access: FileAccess, path: str) -> None:
 
 
 def complete_dead(table: int, own: str = "") -> None:
-    """Complete the commits of dead writers in the folder ``table``, a descriptor whose lock the caller holds,
-    and remove their other remains. ``own``: the name of the caller's own hidden folder, which stays."""
+    """Complete the unfinished commits of dead writers (processes that have ended) in a table's folder, and
+    remove all other files that dead writers left. ``table``: the folder's descriptor; the caller holds the
+    folder's lock. ``own``: the name of the caller's own hidden folder, which stays."""
     for name in writers(table):
         if name == own:
             continue

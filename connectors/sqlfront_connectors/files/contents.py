@@ -28,8 +28,9 @@ class Charges:
         self.held = 0
 
     def charge(self, size: int, maker: str = "") -> None:
-        """Charge ``size`` more bytes. Raises OperationalError if the account's limit would be exceeded.
-        ``maker``: the name of the operation or value that needs the bytes, for the error's message."""
+        """Charge ``size`` more bytes to the account. ``maker``: the name of the operation or value that needs
+        the bytes, for the error's message. Raises OperationalError if the account's limit would be exceeded.
+        """
         self._memory.charge(size, maker)
         self.held += size
 

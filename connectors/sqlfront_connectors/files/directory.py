@@ -49,7 +49,8 @@ def holds(directory: str, path: str) -> bool:
 
 
 class OutputDirectory:
-    """A directory whose contents a query's rows replace. ``path``: the absolute path on this machine."""
+    """A directory whose contents a query's rows replace (INSERT OVERWRITE DIRECTORY). ``path``: the absolute
+    path on this machine."""
 
     def __init__(
         self, path: str, format_name: str, schema: pa.Schema, options: Mapping[str, str], access: FileAccess
@@ -71,8 +72,8 @@ class OutputDirectory:
         self, *, overwrite: bool = False, time_zone: str = "UTC", token: str | None = None
     ) -> FileWrite:
         """Begin to write rows. The commit replaces all contents of the directory, even if ``overwrite`` is
-        False. ``time_zone`` and ``token``: see
-        :meth:`~sqlfront_connectors.base.InsertTarget.begin_insert`."""
+        False. ``time_zone``: the time zone of times that are written as text. ``token``: a text that the
+        names of the written files have in common, None = each name is unique."""
         parts = _DirectoryParts(self.path, self._access)
         return FileWrite(f"directory {self.path}", self.path, self._version, parts, time_zone, token)
 

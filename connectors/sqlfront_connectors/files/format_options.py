@@ -25,8 +25,8 @@ def check_options(format_name: str, options: Mapping[str, str]) -> None:
 
 
 def merges_schemas(options: Mapping[str, str]) -> bool:
-    """Return whether the option mergeSchema is true: the table then has the columns of all its files. False,
-    the default: it has the columns of some files only. Raises ProgrammingError for a value that is neither
+    """Return whether the option mergeSchema is true, so that the table has the columns of all its files; by
+    default a table has the columns of some files only. Raises ProgrammingError for a value that is neither
     true nor false.
 
     >>> merges_schemas({"mergeSchema": "True"})

@@ -54,8 +54,8 @@ class Replacement(Protocol):
         empty file exists there. Raises FileExistsError if the part exists."""
 
     def commit(self) -> None:
-        """Replace the contents of the folder by all parts. To be called once. If this raises an error, the
-        old contents stay; call :meth:`abort` then."""
+        """Replace the contents of the folder by all parts. To be called once. If an error is raised, the old
+        contents stay; call :meth:`abort` then."""
 
     def abort(self) -> None:
         """Discard the parts; do nothing after :meth:`commit`."""
@@ -63,7 +63,7 @@ class Replacement(Protocol):
 
 def begin_replacement(folder: str, access: FileAccess) -> Replacement:
     """Begin to replace the contents of ``folder``, which need not exist; missing parent folders are made now.
-    As in Spark, a file of this name is replaced as well, and so is a link, whose target stays as it is.
+    As in Spark, a file at this path is replaced as well, and so is a link, whose target stays as it is.
     Raises ProgrammingError if access to the folder is denied, OSError if the folder can't be written to."""
     check_name(folder)
     access.check(folder)
@@ -80,8 +80,8 @@ def begin_replacement(folder: str, access: FileAccess) -> Replacement:
 
 
 class NoExchangeError(Exception):
-    """The error of a folder that can't be exchanged with another one; :class:`ReplacementInPlace` serves
-    then."""
+    """The error of a folder that can't be exchanged with another one; the caller then replaces the folder's
+    contents by :class:`ReplacementInPlace`."""
 
 
 class FolderSwap:
@@ -132,7 +132,8 @@ class FolderSwap:
         return descriptor
 
     def part(self, name: str) -> str:
-        """Begin a file of the new folder; as :meth:`Replacement.part` says."""
+        """Begin the file ``name`` of the new folder, and return the path at which to write the file now.
+        Raises FileExistsError if the part exists."""
         check_name(name)
         os.close(os.open(name, NEW, MODE, dir_fd=self._built))
         self._names.append(name)
@@ -199,7 +200,7 @@ class FolderSwap:
         return True
 
     def abort(self) -> None:
-        """Discard the parts; as :meth:`Replacement.abort` says."""
+        """Discard the parts; do nothing after :meth:`commit`."""
         self._end()
 
     def _end(self) -> None:
@@ -221,7 +222,8 @@ class ReplacementInPlace:
         self._names: set[str] = set()
 
     def part(self, name: str) -> str:
-        """Begin a file of the new contents; as :meth:`Replacement.part` says."""
+        """Begin the file ``name`` of the new contents, and return the path at which to write the file now.
+        Raises FileExistsError if the part exists."""
         self._names.add(name)
         return self._write.part(name)
 
@@ -236,7 +238,7 @@ class ReplacementInPlace:
         _remove_empty(folder)
 
     def abort(self) -> None:
-        """Discard the parts; as :meth:`Replacement.abort` says."""
+        """Discard the parts; do nothing after :meth:`commit`."""
         self._write.abort()
 
 

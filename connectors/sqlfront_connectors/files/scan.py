@@ -72,9 +72,10 @@ class FileScan(Processor, frozen=True):
         return tuple(found)
 
     def check(self, access: FileAccess, settings: Settings, memory: MemoryBudget) -> None:
-        """Raise the errors that reading would raise, as far as they are cheap to find. Of Parquet and ORC
-        files only the metadata are read; text files are read one after the other, until
-        :data:`_CHECKED_BYTES` bytes are read. ``memory``: the budget for the check."""
+        """Raise the errors that reading the files would raise, as far as they are cheap to find. Of Parquet
+        and ORC files only the metadata are read; text files are read one after the other, until
+        :data:`_CHECKED_BYTES` bytes are read. ``memory``: the budget to which the check's memory is charged.
+        """
         left = _CHECKED_BYTES
         for file in self.version.files:
             if not self._file_may_match(file, settings):

@@ -69,9 +69,9 @@ class FileSnapshot:
         return ()
 
     def pieces(self, request: ScanRequest) -> tuple[ScanPieces, ...]:
-        """Return the number of files that a scan for ``request`` reads, and of all files; for Parquet and ORC
-        also the numbers of row groups or stripes, see :meth:`FileScan.pieces`. Reads the footers of Parquet
-        and ORC files."""
+        """Return the number of files that a scan for ``request`` reads, and of all files. For Parquet and
+        ORC, whose footers are read for that, also return the number of row groups or stripes that the scan
+        reads, and of all row groups or stripes in the files that it reads."""
         return FileScan(self.files, self._name, request.columns, request.filters).pieces(self._access)
 
     def scan(self, request: ScanRequest) -> ScanPlan:
@@ -115,8 +115,8 @@ class FileTable:
 
     @property
     def schema(self) -> pa.Schema:
-        """The logical types and names of all columns, data and partition columns in the order that
-        :class:`FileVersion` describes."""
+        """The logical types and names of all columns: the data columns, then the partition columns; a
+        partition column that the files have as well is at the place of the files' column."""
         return self.version.schema
 
     @property
@@ -134,15 +134,15 @@ class FileTable:
         return self._current
 
     def turn(self) -> AbstractContextManager[object]:
-        """Return a context manager that gives the current thread the writer's turn: within its block no other
-        thread publishes a version, except by :meth:`adopt`."""
+        """Return a context manager that gives the current thread the exclusive right to publish versions:
+        within its block no other thread publishes one, except by :meth:`adopt`."""
         return self._writer
 
     def widened(self, fields: Sequence[pa.Field]) -> "FileTable":
         """Return a new table over the same files, with the additional columns ``fields``: after the other
         columns, but before the partition columns at the end. Rows of existing files have null in these
-        columns. The caller has to be in a block of :meth:`turn`, and calls :meth:`retire` when the new table
-        replaces this one in the catalog."""
+        columns. The caller has to be in a block of :meth:`turn`, in which no other thread writes, and calls
+        :meth:`retire` when the new table replaces this one in the catalog."""
         last = self.version
         ahead = len(last.schema)
         while ahead and last.schema.names[ahead - 1] in last.partition_schema.names:
@@ -158,7 +158,7 @@ class FileTable:
 
     def retire(self) -> None:
         """Refuse all further writes to this table, because another table replaces it in the catalog. The
-        caller has to be in a block of :meth:`turn`."""
+        caller has to be in a block of :meth:`turn`, in which no other thread writes."""
         self._retired = True
 
     def refresh(self) -> None:
@@ -194,8 +194,8 @@ class FileTable:
 
     def drop(self) -> None:
         """Publish a version without files. For a managed table, also remove each file as soon as no reader of
-        this process uses it, and then the directory. Files whose names are not those of a table's writer
-        stay."""
+        this process uses it, and then the directory; only files whose names have the form that writers of
+        tables give are removed."""
         with self._writer:
             last = self.version
             self._publish(())
@@ -209,7 +209,7 @@ class FileTable:
 
     def check_empty(self) -> None:
         """Raise ProgrammingError if the directory has any entry, hidden or not: Spark's CREATE TABLE AS
-        SELECT refuses such a location. What a dead writer has left is removed first."""
+        SELECT refuses such a location. Files left by writers whose process has ended are removed first."""
         with contextlib.suppress(OSError):
             finish_dead(self.location, self.access)
         try:
@@ -226,10 +226,10 @@ class FileTable:
     def begin_insert(
         self, *, overwrite: bool = False, time_zone: str = "UTC", token: str | None = None
     ) -> "FileWrite":
-        """Start an insert, whose commit makes all its files visible at once: beside the present files, or
-        with ``overwrite`` in place of them. ``time_zone``: the time zone of timestamps written as text.
-        ``token``: a text that the files' names contain and by which :meth:`has_files_of` finds the files.
-        Raises NotSupportedError for a format that can't be written."""
+        """Start an insert, whose commit makes all files of the insert visible at once: beside the present
+        files, or with ``overwrite`` in place of them. ``time_zone``: the time zone of timestamps written as
+        text. ``token``: a text that the files' names contain and by which :meth:`has_files_of` finds the
+        files; None = each name is unique. Raises NotSupportedError for a format that can't be written."""
         if self.format not in WRITTEN:
             raise NotSupportedError(f"table {self.name}: writing files of the format {self.format}")
         parts = _TableParts(self, overwrite=overwrite)
@@ -242,8 +242,9 @@ class FileTable:
 
     def adopt(self, version: FileVersion) -> None:
         """Make ``version``, which another session has published, the current version; do nothing if it is not
-        newer than the current one. This method doesn't wait for :meth:`turn`: a writer in its turn may be
-        waiting for the thread that receives other sessions' changes and calls this method."""
+        newer than the current one. This method doesn't wait for :meth:`turn`: the writer in a block of
+        :meth:`turn` may itself be waiting for the thread that receives other sessions' changes and calls this
+        method."""
         with self._adopting:
             if version.number > self.version.number:
                 self._current = FileSnapshot(self.name, version, self.access)
@@ -301,9 +302,9 @@ class FileTable:
 
 
 def has_files_of(location: str, token: str, access: FileAccess) -> bool:
-    """Return whether the directory ``location`` has the files of the insert with the token ``token``; as they
-    appear at once, one file stands for all. Raises OperationalError if the directory can't be listed; False
-    if it doesn't exist."""
+    """Return whether the directory ``location`` has the files of the insert with the token ``token``: True if
+    any file's name has the token, since all files of an insert appear at once; False if the directory doesn't
+    exist. Raises OperationalError if the directory can't be listed."""
     with contextlib.suppress(OSError, Error):
         finish_dead(location, access)
     try:

@@ -16,7 +16,8 @@ MakeTable = Callable[[str, pa.Schema, Partitioning | None], KeyedTable]
 
 class MemoryConnector:
     """The connector of ``USING memory [CLUSTERED BY (k, ...) [INTO n BUCKETS]]``. ``make``: the function that
-    makes a table of a name, a schema and a partitioning; the default makes a table of this process."""
+    makes a table, given a name, a schema and a partitioning; the default makes a table whose rows are in this
+    process."""
 
     format = "memory"
 
@@ -25,8 +26,8 @@ class MemoryConnector:
 
     def create(self, definition: TableDefinition) -> KeyedTable:
         """Make an empty table. Raises ProgrammingError for a definition without columns, with LOCATION,
-        OPTIONS or PARTITIONED BY, or with a CLUSTERED BY for which :func:`partitioning_of` raises
-        ProgrammingError."""
+        OPTIONS or PARTITIONED BY, or with CLUSTERED BY of an unknown column or of a column of a nested type.
+        """
         if definition.schema is None:
             raise ProgrammingError(f"table {definition.name}: USING memory needs columns or AS SELECT")
         if definition.location is not None or definition.options:

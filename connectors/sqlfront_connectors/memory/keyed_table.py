@@ -81,13 +81,13 @@ class KeyedSnapshot(ABC):
         ``limit`` rows, all in this process; else None."""
 
     def exact_filters(self, filters: tuple[Expr, ...]) -> tuple[Expr, ...]:
-        """Return no filter: a scan only leaves out chunks by the filters, so that the plan has to apply all
-        of them."""
+        """Return no filter: by the filters a scan only leaves out chunks (BATCH_ROWS consecutive rows)
+        without matching rows, so that the plan has to apply all of them."""
         return ()
 
     def pieces(self, request: ScanRequest) -> tuple[ScanPieces, ...]:
-        """Return the number of chunks (pieces of a segment) that a scan for ``request`` reads, and of all
-        chunks; empty for a scan by keys."""
+        """Return the number of chunks (BATCH_ROWS consecutive rows of a segment) that a scan for ``request``
+        reads, and of all chunks; empty for a scan by keys."""
         if request.keys is not None or request.keys_from is not None:
             return ()
         return (ScanPieces("chunks", *self._count_chunks(judged(request.filters))),)
@@ -119,8 +119,8 @@ class KeyedSnapshot(ABC):
 class KeyedTable(ABC):
     """The base class of memory tables; a subclass keeps the versions of the rows, and publishes a whole new
     version with each write. ``is_spread``: True if the rows are spread over the members of a cluster, False
-    if all are in this process. ``memory``: the account of the rows in this process, None = they aren't
-    counted."""
+    if all are in this process. ``memory``: the account to which the rows in this process are charged, None =
+    none."""
 
     format = "memory"
 
@@ -148,17 +148,17 @@ class KeyedTable(ABC):
 
     @abstractmethod
     def drop(self) -> None:
-        """Drop the table. Its rows are freed once no reader needs them: a reader that has looked up the
-        table's name just before still finds the rows."""
+        """Drop the table. Its rows are freed once no reader needs them: a reader that looked up the table's
+        name just before the drop still finds the rows."""
 
     @abstractmethod
     def turn(self) -> AbstractContextManager[object]:
-        """Return a context manager that waits for the writer's turn: within its block no other writer, of any
-        session, publishes a version."""
+        """Return a context manager that gives the caller the exclusive right to publish versions: it waits
+        for other writers, and within its block no other writer, of any session, publishes a version."""
 
     def retire(self) -> None:
         """Drop the table and refuse all further writes of all sessions, because another table replaces it in
-        the catalog. The caller has to be in a block of :meth:`turn`, so that no write comes in between."""
+        the catalog. The caller has to be in a block of :meth:`turn`, so that nobody writes in between."""
         self.retired = True
         self.drop()
 
@@ -169,22 +169,22 @@ class KeyedTable(ABC):
 
     @property
     def in_place(self) -> bool:
-        """True if each row is on the member that owns its partition, where jobs look for it; always True if
-        all rows are in this process."""
+        """True if each row is on the member that owns the row's partition, where jobs look for the row;
+        always True if all rows are in this process."""
         return True
 
     @property
     def home_columns(self) -> tuple[int, ...]:
         """The columns whose values determine on which member a row is, as ordinals of the
-        :class:`~sqlfront_connectors.memory.numbered_table.NumberedTable`; empty if all rows are in this
-        process."""
+        :class:`~sqlfront_connectors.memory.numbered_table.NumberedTable` (the table with the rows' numbers as
+        last column); empty if all rows are in this process."""
         return ()
 
     @abstractmethod
     def change_rows(self, rows: Sequence[RowValues], *, stores: bool, query: QueryRun | None = None) -> None:
         """Delete or replace rows of the current version, without a job, and publish the result as a version;
-        publish nothing if ``rows`` is empty. A spread table must have a partition key. The caller has to be
-        in a block of :meth:`turn`.
+        publish nothing if ``rows`` is empty. A table whose rows are spread over members must have a partition
+        key. The caller has to be in a block of :meth:`turn`.
 
         The last value in each item of ``rows`` is the number of the row to delete. With ``stores``, the
         values before the number are a new row, which replaces the deleted row and must have the same values

@@ -30,9 +30,9 @@ NUMBER: Final = pa.field("number of the row", BIGINT)
 
 
 class NumberedTable:
-    """A view of a memory table whose last column is the number of each row. If the table is spread over
-    members and has no partition key, the column :data:`HOME`, from which the row's member follows, precedes
-    the number."""
+    """A view of a memory table whose last column is the number of each row, by which UPDATE and DELETE name
+    the rows to change. If the table is spread over members and has no partition key, the column :data:`HOME`
+    precedes the number: an integer that tells a job on which member the row is."""
 
     def __init__(self, table: KeyedTable) -> None:
         self._table = table
@@ -51,8 +51,8 @@ class NumberedTable:
         return self._table.partitioning
 
     def snapshot(self) -> "NumberedSnapshot":
-        """Return the version of the memory table that was published last. For a caller that has the writer's
-        turn, this is the version that its UPDATE or DELETE changes."""
+        """Return the version of the memory table that was published last. A caller in a block of
+        :meth:`KeyedTable.turn` gets the version that its UPDATE or DELETE changes."""
         return NumberedSnapshot(self._table, self.schema)
 
     def drop(self) -> None:
@@ -88,9 +88,10 @@ class NumberedSnapshot:
     def row_path(
         self, by: tuple[int, ...], columns: tuple[int, ...], query: QueryRun | None = None
     ) -> RowPath | None:
-        """Return a lookup of rows by the columns ``by``, as :meth:`KeyedSnapshot.row_path` does; None if
-        the schema has the column :data:`HOME` (see :class:`NumberedTable`), whose value a lookup doesn't
-        return."""
+        """Return a lookup of rows by the values of the columns ``by``, which returns the values of
+        ``columns`` (both ordinals of the :class:`NumberedTable`). None if there is no quick lookup by these
+        columns, or if the schema has the column :data:`HOME`, whose value a lookup doesn't return. ``query``:
+        the query that reads the rows; when the query ends, the lookup stops waiting for members."""
         return None if self._has_homes else self._snapshot.row_path(by, columns, query)
 
     def small_rows(self, columns: tuple[int, ...], limit: int) -> Sequence[RowValues] | None:

@@ -37,9 +37,9 @@ class MemoryScan(Processor, frozen=True):
     :class:`~sqlfront_connectors.memory.segments.share.TableShare` in ``context.resources[resource]``.
 
     ``columns``: ordinals of the table. ``partitions``: emit only rows of these partitions, None = of all.
-    ``filters``: conjuncts by which the scan may leave out chunks; an emitted row need not satisfy them.
-    ``numbered``: the columns after the table's are the rows' numbers
-    (:mod:`~sqlfront_connectors.memory.segments.numbering`). Parallel instances share the slices in turn.
+    ``filters``: conjuncts by which the scan may leave out chunks (BATCH_ROWS consecutive rows); an emitted
+    row need not satisfy them. ``numbered``: the table's columns are followed by the rows' numbers, by which
+    UPDATE and DELETE name rows. Parallel instances take the slices of the rows in turn.
 
     ``keys``: emit only the rows whose columns ``by`` (the partition key or the columns of an index) have one
     of these keys, each a tuple of literals; then one instance emits all rows.
@@ -88,15 +88,15 @@ class MemoryScan(Processor, frozen=True):
         return share
 
     def home(self, share: TableShare) -> int | None:
-        """Return the home of all rows of the share, an integer by which a job sends changes of these rows
-        back to the member that has them (:mod:`~sqlfront_connectors.memory.segments.numbering`); None if
-        rows of the table need no home."""
+        """Return the home of the share's rows, an integer whose hash is in a partition of the member that has
+        the share, so that a job can send changes of these rows back to that member; None if rows of the table
+        need no home."""
         return None
 
     def is_dealt_alike(self, context: ProcessorContext) -> bool:
-        """Return whether the instances divide the input's keys in the same way as the rows: True if each
-        instance receives only keys whose rows no other instance emits. False: every instance receives all
-        keys, and only the first instance of the member emits rows."""
+        """Return whether the keys in the input are divided among the instances just as the rows are. If True,
+        each instance receives only keys whose rows no other instance emits. If False, every instance receives
+        all keys, and only the first instance of the member emits rows."""
         return True
 
     def own(
@@ -123,8 +123,8 @@ class MemoryScan(Processor, frozen=True):
     ) -> Iterator[pa.RecordBatch]:
         """Yield the wanted columns in slices of at most BATCH_ROWS rows, END_OF_PIECE after each.
         ``partitions``: only rows of these partitions, None = all. Slices without a row that may match the
-        filters are left out; of the others only every ``shares``-th one is yielded, beginning with the one at
-        index ``share``."""
+        filters are left out. Of the other slices, one instance of several yields every ``shares``-th slice,
+        beginning with the slice at the index ``share``."""
         number = 0
         for segment in segments:
             wanted = segment.batch.select(list(self.columns))
@@ -146,9 +146,9 @@ class MemoryScan(Processor, frozen=True):
         return self.located(segments, [tuple([literal.value for literal in key]) for key in self.keys])
 
     def given(self) -> Given:
-        """Return the distinct keys in the rows of the input; None if there are more than :data:`MOST_GIVEN`
-        keys, or one that Python cannot represent. A generator that reads the input to its end: :meth:`run`
-        delegates to it by ``yield from``."""
+        """Read the input to its end, and return the distinct keys in its rows; None if there are more than
+        :data:`MOST_GIVEN` keys, or one that Python cannot represent. This is a generator, to which
+        :meth:`run` delegates by ``yield from``."""
         assert self.keys_from is not None
         found: dict[Key, None] = {}
         is_known = True

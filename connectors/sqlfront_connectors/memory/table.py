@@ -63,7 +63,8 @@ class MemorySnapshot(KeyedSnapshot):
         return self._share.segments
 
     def scan(self, request: ScanRequest) -> ScanPlan:
-        """Return a plan that reads the segments, by key lookups if the request has keys."""
+        """Return a plan that reads the rows of the segments; if the request has keys, only the rows with
+        these keys, found by lookups."""
         return ScanPlan(self._source(MemoryScan, self._resource, request), {self._resource: self._share})
 
     def _count_chunks(self, filters: tuple[Expr, ...]) -> tuple[int, int]:
@@ -72,9 +73,9 @@ class MemorySnapshot(KeyedSnapshot):
     def row_path(
         self, by: tuple[int, ...], columns: tuple[int, ...], query: QueryRun | None = None
     ) -> RowPath | None:
-        """Return the path by which rows' ``columns`` are looked up by the values of ``by``; None if ``by`` is
-        neither the clustering key nor the columns of an index. ``query`` has no effect: there are no members
-        to wait for."""
+        """Return a lookup of rows by the values of the columns ``by``, which returns the values of
+        ``columns`` (both ordinals of the table); None if ``by`` is neither the partition key nor the columns
+        of an index. ``query`` has no effect: there are no members to wait for."""
         return self._share.path(by, columns)
 
     def small_rows(self, columns: tuple[int, ...], limit: int) -> Sequence[RowValues] | None:
@@ -90,7 +91,8 @@ class MemorySnapshot(KeyedSnapshot):
 
 
 class MemoryTable(KeyedTable):
-    """A memory table whose rows are in this process (see :mod:`sqlfront_connectors.memory`)."""
+    """A memory table whose rows are all in this process, as opposed to a table whose rows are spread over the
+    members of a cluster."""
 
     is_spread = False
 
@@ -115,8 +117,8 @@ class MemoryTable(KeyedTable):
         return self._current
 
     def drop(self) -> None:
-        """Do nothing: the rows are freed after their last reader. A reader that has just looked up the
-        table's name can still read them."""
+        """Do nothing: the rows are freed after their last reader. A reader that looked up the table's name
+        just before the drop can still read them."""
 
     def turn(self) -> AbstractContextManager[object]:
         """Return a context manager within which no other thread publishes a version; entering waits for the
@@ -142,9 +144,10 @@ class MemoryTable(KeyedTable):
         batches: Sequence[pa.RecordBatch] = (),
     ) -> None:
         """Publish a version with the rows of ``version`` except the ``deleted`` rows, and with the rows of
-        ``batches``. ``deleted``: the numbers of the rows to delete, by the number of their segment. Without
-        any deleted or new row, nothing is published. The caller has entered :meth:`turn` before it took
-        ``version``; raises InternalError if ``version`` is not the current version."""
+        ``batches``. ``deleted``: for the index of a segment of ``version``, the positions of its rows to
+        delete. Without any deleted or new row, nothing is published. The caller must have taken ``version``
+        within a block of :meth:`turn`, and still be in that block; raises InternalError if ``version`` is not
+        the current version."""
         if not deleted and not any(batch.num_rows for batch in batches):
             return
         with self._writer:
@@ -153,8 +156,9 @@ class MemoryTable(KeyedTable):
             self._current = self._next(version.segments, batches, gone=deleted)
 
     def change_rows(self, rows: Sequence[RowValues], *, stores: bool, query: QueryRun | None = None) -> None:
-        """Publish a version in which the given rows are deleted or, with ``stores``, replaced; see
-        :meth:`KeyedTable.change_rows` for the form of ``rows``. ``query`` has no effect."""
+        """Publish a version in which some rows are deleted or, with ``stores``, replaced. Each item of
+        ``rows`` ends with the number of the row to delete; with ``stores`` the values before it are the row
+        that replaces it. ``query`` has no effect. The caller has to be in a block of :meth:`turn`."""
         snapshot = self._current
         gone = places(snapshot.segments, [cast("int", row[-1]) for row in rows])
         self.replace_rows(snapshot, gone, [batch_of(rows, self.schema)] if rows and stores else ())
@@ -162,7 +166,7 @@ class MemoryTable(KeyedTable):
     def change_batches(self, batches: Sequence[pa.RecordBatch], *, stores: bool) -> int:
         """Publish a version without the rows whose numbers are in the last column of ``batches``; with
         ``stores``, the other columns hold the rows that replace the deleted rows. Returns the number of
-        deleted rows. The caller has entered :meth:`turn`."""
+        deleted rows. The caller has to be in a block of :meth:`turn`."""
         snapshot, numbers = self._current, numbers_of(batches)
         width = list(range(len(self.schema)))
         stored = [batch.select(width) for batch in batches] if stores else ()
@@ -171,7 +175,7 @@ class MemoryTable(KeyedTable):
 
     def set_indexes(self, indexes: tuple[IndexDefinition, ...]) -> None:
         """Publish a version of the same rows with exactly these indexes; the indexes of large segments are
-        built before the publication. The caller has entered :meth:`turn`."""
+        built before the publication. The caller has to be in a block of :meth:`turn`."""
         with self._writer:
             self._current = self._next(self._current.segments, (), indexes)
 

@@ -110,7 +110,8 @@ class _Both:
         return self.condition
 
     def getErrorClass(self) -> str | None:
-        """Return the same as :meth:`getCondition`; the older name in PySpark."""
+        """Return Spark's condition of the error, None if it has none; the older name of :meth:`getCondition`
+        in PySpark."""
         return self.condition
 
     def getSqlState(self) -> str | None:

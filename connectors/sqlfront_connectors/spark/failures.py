@@ -56,8 +56,8 @@ def translated(error: Exception) -> DatabaseError | None:
 
 @contextmanager
 def ours() -> Iterator[None]:
-    """Return a context manager that replaces errors of Spark in the block by sqlfront's, as
-    :func:`translated` does; other errors pass unchanged. PySpark's logging of errors is suppressed within the
+    """Return a context manager that replaces errors of PySpark, py4j and the connection to Spark in the block
+    by sqlfront's errors; other errors pass unchanged. PySpark's logging of errors is suppressed within the
     block."""
     with quiet():
         try:
@@ -71,8 +71,8 @@ def ours() -> Iterator[None]:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Return a context manager that suppresses, in the calling thread, PySpark's logging of errors: the
-    errors are raised anyway."""
+    """Return a context manager that suppresses, in the calling thread, PySpark's logging of errors; the
+    errors themselves are raised as always."""
     for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
         spark_logging.PySparkLogger.getLogger(name).addFilter(_is_wanted)
     before = getattr(_here, "quiet", False)

@@ -38,9 +38,9 @@ _T = TypeVar("_T")
 class SparkLink:
     """Access to one Spark session: it runs statements, looks up names, and reads and writes rows.
 
-    Any thread may call any method. Unless a method says otherwise, it raises sqlfront's errors in place of
-    Spark's (:mod:`sqlfront_connectors.spark.failures`). :meth:`close` removes the views and files that this
-    object has made, and leaves the session running.
+    Any thread may call any method. Unless a method says otherwise, errors of Spark are raised as sqlfront's
+    errors. :meth:`close` removes the views and files that this object has made, and leaves the session
+    running.
     """
 
     def __init__(self, spark: "SparkSession", directory: str | None = None) -> None:
@@ -118,8 +118,9 @@ class SparkLink:
         self, text: str, arguments: Parameters | None = None, views: "Mapping[str, DataFrame] | None" = None
     ) -> pa.Schema | None:
         """Return the logical schema of a query's answer without running the query; None for a command (over
-        Spark Connect, for every statement that doesn't begin with a keyword of queries). ``arguments`` and
-        ``views``: see :meth:`run`."""
+        Spark Connect, for every statement that doesn't begin with a keyword of queries). ``arguments``: the
+        values of the statement's parameters. ``views``: DataFrames that the statement can read as temporary
+        views of these names."""
         with self._asking():
             if not self._session.is_query(text):
                 return None
@@ -129,20 +130,21 @@ class SparkLink:
         self, text: str, arguments: Parameters | None = None, views: "Mapping[str, DataFrame] | None" = None
     ) -> "DataFrame":
         """Return the statement's answer as a DataFrame; as with ``spark.sql``, a command is run at once.
-        ``arguments`` and ``views``: see :meth:`run`. Raises Spark's own errors."""
+        ``arguments``: the values of the statement's parameters. ``views``: DataFrames that the statement can
+        read as temporary views of these names. Raises Spark's own errors."""
         given = dict(arguments) if isinstance(arguments, Mapping) else list(arguments or ())
         return self._session.sql(text, given, views or {})
 
     def collect(self, frame: "DataFrame", schema: pa.Schema, arrive: Arrive) -> Iterator[pa.RecordBatch]:
         """Run the query of ``frame`` in the calling thread. ``schema``: the logical schema of the frame.
         ``arrive`` is called with each batch as soon as it comes from Spark; the returned iterator yields the
-        batches that were not given to ``arrive``, see :meth:`~sqlfront_connectors.spark.run.Work.collect`.
-        Raises Spark's own errors."""
+        batches that were not given to ``arrive``, such as rows that Spark wrote as files. Raises Spark's own
+        errors."""
         return self._rows.collect(frame, schema, arrive)
 
     def table(self, parts: Sequence[str]) -> "DataFrame":
         """Return a table or view of Spark as a DataFrame, as ``spark.table`` does. ``parts``: the parts of
-        its name, without quotes. Raises Spark's own errors."""
+        the relation's name, without quotes. Raises Spark's own errors."""
         return self.spark.table(".".join(map(quoted, parts)))
 
     def size(self, frame: "DataFrame") -> int | None:
@@ -152,14 +154,15 @@ class SparkLink:
 
     def version(self, frame: "DataFrame") -> str:
         """Return a text that identifies the frame's plan and the present state of the files that the plan
-        reads: equal texts mean equal rows, as far as the session can tell. If a source can't be tracked, the
-        text changes with each change in the session that :meth:`watch` reports. Raises Spark's own errors."""
+        reads: equal texts mean equal rows, as far as the session can tell. If changes of a source can't be
+        detected, the text changes with each change in the session that :meth:`watch` reports. Raises Spark's
+        own errors."""
         files = "\n".join(source or f"change {last_change()}" for source in self._session.sources(frame))
         return f"{frame.semanticHash() & 0xFFFFFFFF:08x}-{zlib.crc32(files.encode()):08x}"
 
     def is_followed(self, frame: "DataFrame") -> bool:
-        """Return whether the frame gives the same rows as long as :meth:`version` returns the same text: no
-        row depends on chance or on the time, and every source can be tracked. False over Spark Connect, which
+        """Return whether equal texts of :meth:`version` prove that the frame gives the same rows: no row
+        depends on chance or on the time, and every source can be tracked. False over Spark Connect, which
         can't tell."""
         return self._session.is_repeatable(frame) and None not in self._session.sources(frame)
 
@@ -249,8 +252,8 @@ class SparkLink:
         self._watchers.append(Watcher(callback, connect=is_remote(self.spark)))
 
     def setting(self, key: str) -> str:
-        """Return the session's value of the Spark setting ``key``. Raises sqlfront's form of Spark's error if
-        the setting is unset and has no default."""
+        """Return the session's value of the Spark setting ``key``. Raises an error of sqlfront if the setting
+        is unset and has no default."""
         with ours():
             return str(self.spark.conf.get(key))
 
@@ -283,7 +286,8 @@ class _Task(Generic[_T]):
         self.outcome: _T
 
     def analyse(self) -> pa.Schema:
-        """Call the function, and store its result as ``outcome``; returns an empty schema."""
+        """Call the function that the run was made for, and store its result as ``outcome``; returns an empty
+        schema."""
         self.outcome = self._work()
         return pa.schema([])
 
@@ -321,8 +325,9 @@ class _Statement:
         return self._schema
 
     def collect(self, arrive: Arrive) -> Iterator[pa.RecordBatch]:
-        """Run the analysed query; ``arrive`` and the result are as
-        :meth:`~sqlfront_connectors.spark.run.Work.collect` says. A command returns no batches."""
+        """Run the analysed query. ``arrive`` is called with each batch as soon as it comes from Spark; the
+        returned iterator yields the batches that were not given to ``arrive``. A command returns no batches.
+        """
         if self._schema:
             return self._link.collect(self.frame, self._schema, arrive)
         return iter([without_columns(self.frame.count())] if self.is_query else ())
@@ -342,9 +347,9 @@ def is_stopped(spark: "SparkSession") -> bool:
 
 @contextmanager
 def while_it_lasts(spark: "SparkSession") -> Iterator[None]:
-    """Return a context manager that replaces errors of Spark in the block by sqlfront's, as
-    :func:`~sqlfront_connectors.spark.failures.ours` does, and also the AttributeError that PySpark's objects
-    raise when another thread stops the session meanwhile."""
+    """Return a context manager that replaces errors of Spark in its block by sqlfront's errors. An
+    AttributeError, as PySpark's objects raise it when another thread stops the session meanwhile, becomes an
+    OperationalError if the session is stopped."""
     try:
         with ours():
             yield

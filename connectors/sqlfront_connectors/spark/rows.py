@@ -54,8 +54,9 @@ class SparkLocation(Protocol):
         an estimate."""
 
     def batches(self, frame: "DataFrame") -> Iterator[pa.RecordBatch]:
-        """Run the frame's query, and yield each batch as soon as it can come in the order of Spark's
-        partitions. The columns have the Arrow types that Spark itself gives them."""
+        """Run the frame's query, and yield its batches in the order of Spark's partitions, each as soon as
+        all batches of earlier partitions have come. The columns have the Arrow types that Spark itself gives
+        them."""
 
 
 class SparkRows:
@@ -78,8 +79,9 @@ class SparkRows:
         ``arrive`` is called with the rows in physical form and in the order of Spark's partitions, each batch
         as soon as all rows before it have come; then the returned iterator is empty. But if Spark estimates a
         large answer, all rows come as files, and the returned iterator yields them. If an answer turns out to
-        exceed the limit of the driver's memory, the query runs again, and the returned iterator yields the
-        rows that ``arrive`` has not received, from files."""
+        exceed the limit of the driver's memory, the query runs again, and the returned iterator yields, from
+        files, the rows that ``arrive`` has not received.
+        """
         carriers = [carrier(kind) for kind in schema.types]
         if carriers != schema.types:
             frame = as_carriers(frame, schema)
@@ -142,9 +144,10 @@ class SparkRows:
 
 
 def behind(first: Sequence[pa.RecordBatch], rows: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Yield the rows after the ``first`` rows of a query; ``rows`` is the output of a second run of the same
-    query, from its beginning. Raises OperationalError if the second run begins with other rows than
-    ``first``, as is possible where Spark doesn't define the order, and where a value is NaN."""
+    """Yield the rows of a query that come after its rows ``first``, which were received before the query had
+    to run again. ``rows``: the output of the second run, from its beginning. Raises OperationalError if the
+    second run begins with other rows than ``first``, as is possible where Spark doesn't define the order, and
+    where a value is NaN."""
     again = pa.RecordBatch.from_arrays([], [])
     for batch in first:
         done = 0
@@ -164,8 +167,8 @@ def behind(first: Sequence[pa.RecordBatch], rows: Iterator[pa.RecordBatch]) -> I
 
 class HeldFrame(ClosingContext):
     """A DataFrame, ``data``, made from rows of sqlfront; Spark can read the rows until :meth:`close` is
-    called or the :class:`~sqlfront_connectors.spark.link.SparkLink` is closed. ``free``: deletes the rows; it
-    may be called twice."""
+    called or the :class:`~sqlfront_connectors.spark.link.SparkLink` is closed. ``free``: a function that
+    deletes the rows; calling it twice is no error."""
 
     def __init__(self, data: "DataFrame", free: Callable[[], None]) -> None:
         self.data = data

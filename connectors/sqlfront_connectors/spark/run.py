@@ -147,8 +147,8 @@ class SparkRun:
 
 
 def end_runs(jobs: Jobs) -> None:
-    """Cancel all runs of a session, given as its ``jobs``, and wait at most :data:`_PATIENCE` seconds until
-    they have ended."""
+    """Cancel all runs of a session, and wait at most :data:`_PATIENCE` seconds until they have ended.
+    ``jobs``: the session's operations on jobs, with which the runs were made."""
     attempts = [attempt for attempt in tuple(_running) if attempt.jobs is jobs]
     for attempt in attempts:
         attempt.stop(JobStatus.CANCELLED)
@@ -197,8 +197,8 @@ class _Attempt:
         self._thread = jobs.thread(self._run, f"{THREADS}{self.tag}")
 
     def progress(self) -> Progress:
-        """Return how many stages and tasks the run's jobs have, and how many are done. Raises sqlfront's
-        errors."""
+        """Return how many stages and tasks the run's jobs have, and how many are done. Raises errors of Spark
+        as sqlfront's errors."""
         with ours():
             return self.jobs.progress(self.tag)
 

@@ -41,15 +41,16 @@ _users: Final[dict["SparkSession", int]] = {}
 
 
 class StartedSession(msgspec.Struct, frozen=True):
-    """One use of a Spark session. ``ours``: True if sqlfront has started the session, and stops it after the
-    last use; False if the user's program had started it."""
+    """One use of a Spark session, of several in this process. ``ours``: True if sqlfront has started the
+    session, and stops it after the last use; False if the user's program had started it."""
 
     spark: "SparkSession"
     ours: bool
 
     def close(self) -> None:
-        """End this use of the session, and stop the session if it is sqlfront's and this was the last use; to
-        be called once. Raises OperationalError if the session has ended already."""
+        """End this use of the session. If sqlfront has started the session, and this was its last use, stop
+        the session. To be called once. Raises OperationalError if the session to be stopped has ended
+        already."""
         if not self.ours:
             return
         with _lock:
@@ -111,9 +112,9 @@ def start_session(
     """Return a Spark session for ``source``: the URL of a master (``local[4]``) or of a Spark Connect server
     (``sc://host``), or a builder, whose ``getOrCreate`` is called.
 
-    For a server the session is always new. Otherwise it is this process's present session if there is one.
-    ``settings``: given to a new session, except those for which the builder has values. ``connecting``: the
-    handle that can end the wait for a server.
+    For a server the session is always new. Otherwise the result is the present session of this process if
+    there is one. ``settings``: given to a new session, except those for which the builder has values.
+    ``connecting``: the handle that can end the wait for a server.
 
     Raises OperationalError for any failure, such as a PySpark that isn't installed.
     """

@@ -57,8 +57,8 @@ class SparkTable:
         self.comments = tuple(_comments(fields))
 
     def snapshot(self) -> "SparkSnapshot":
-        """Return a snapshot of the rows that Spark reads now. Raises sqlfront's form of Spark's error if the
-        relation exists no more."""
+        """Return a snapshot of the rows that Spark reads now. Raises an error of sqlfront if Spark's table or
+        view no longer exists."""
         with ours():
             return SparkSnapshot(self.name, self.schema, self._link, self._frame())
 
@@ -116,7 +116,7 @@ class SparkSnapshot:
             return TableStatistics(size=self._link.size(self.frame))
 
     def exact_filters(self, filters: "tuple[Expr, ...]") -> "tuple[Expr, ...]":
-        """Return the empty tuple: no filter is applied by the scan, which reads all rows."""
+        """Return no filter: the scan reads all rows, so that the plan has to apply all filters."""
         return ()
 
     def scan(self, request: ScanRequest) -> ScanPlan:

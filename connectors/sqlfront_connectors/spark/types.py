@@ -171,8 +171,8 @@ def quoted(name: str) -> str:
 
 
 def carrier(data_type: pa.DataType) -> pa.DataType:
-    """Return the logical type to which Spark casts a column of ``data_type`` so that it can convert the
-    column into Arrow; ``data_type`` itself if Spark can convert it anyway.
+    """Return the logical type to which Spark casts a column of ``data_type`` before it converts the column
+    into Arrow; ``data_type`` itself if Spark can convert the column without a cast.
 
     An interval of months becomes an int, its number of months. Void inside of arrays, maps and structs
     becomes an int. The fields of a struct with two fields of one name (Spark doesn't distinguish ``a`` from
@@ -264,8 +264,8 @@ def to_file(array: pa.Array, form: pa.DataType) -> pa.Array:
 
 def to_physical(array: pa.Array, data_type: pa.DataType) -> pa.Array:
     """Convert an array that came from Spark into the physical form of the logical type ``data_type``. The
-    array has the type ``data_type`` or its :func:`carrier`, or the type that Spark writes to Parquet files
-    for it."""
+    array has the type ``data_type``, the type to which Spark casts such a column for sqlfront
+    (:func:`carrier`), or the type of such a column in Spark's Parquet files."""
     form = physical(data_type)
     if array.type == form:
         return array
@@ -287,8 +287,8 @@ def _nested(array: pa.Array, data_type: pa.DataType) -> pa.Array:
 
 
 def physical_batch(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """Convert a batch that came from Spark into physical form, see :func:`to_physical`. ``schema``: the
-    logical schema of its columns, by position; its names are the names of the result."""
+    """Convert a batch that came from Spark into the physical form of its columns' logical types. ``schema``:
+    the logical schema of the columns, by position; its names are the names of the result."""
     if not schema:
         return batch.select([])
     columns = [to_physical(column, kind) for column, kind in zip(batch.columns, schema.types, strict=True)]

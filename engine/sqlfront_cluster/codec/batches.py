@@ -43,9 +43,9 @@ _written_schemas: Final[deque[tuple[pa.Schema, tuple[int, ...], bytes]]] = deque
 
 
 class EncodedBatch(msgspec.Struct, frozen=True):
-    """An encoded batch. ``schema``: the encoded schema if it differs from the stream's last schema, else
-    None. ``body``: the parts of the message's body, to be sent one after the other. ``size``: the bytes of
-    all parts."""
+    """An encoded batch of a stream, to be sent in a message. ``schema``: the encoded schema if it differs
+    from the stream's last schema, else None. ``body``: the parts of the message's body, to be sent one after
+    the other. ``size``: the bytes of all parts."""
 
     schema: bytes | None
     body: tuple[pa.Buffer, ...]

@@ -91,8 +91,8 @@ class _Encoded:
 
 
 def encode_dag(dag: DAG) -> bytes:
-    """Lock the DAG, and encode it for :func:`decode_dag`. The objects that processors look up by name at run
-    time, a job's resources, are not included.
+    """Lock the DAG (it can't be changed any more), and encode it for :func:`decode_dag`. The objects that
+    processors look up by name at run time, a job's resources, are not included.
 
     Raises InterfaceError if a processor's class isn't registered, or if a processor has data without an
     encoding.
@@ -146,8 +146,9 @@ class _Template(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, message: _Travelling, user_code: bool) -> Self:
-        """Decode all of ``message``, and return it as a template. ``user_code``: user functions may run in
-        this process. Raises ValueError or an error of sqlfront for a malformed message."""
+        """Decode all of ``message``, an encoded DAG, and return it as a template, by which later DAGs of the
+        same shape are decoded faster. ``user_code``: user functions may run in this process. Raises
+        ValueError or an error of sqlfront for a malformed message."""
         shape = decode(message.shape, _Shape)
         kinds = tuple(processor_class(vertex.tag) for vertex in shape.vertices)
         encoded = tuple(map(bytes, message.processors))
@@ -178,8 +179,8 @@ _templates: Final[dict[tuple[bytes, bool], _Template]] = {}
 
 
 def decode_dag(data: bytes | bytearray | memoryview, *, user_code: bool = False) -> DAG:
-    """Return the DAG that :func:`encode_dag` has encoded. It is locked; DAGs of equal shape share the values
-    that were derived from the shape.
+    """Return the DAG that :func:`encode_dag` has encoded. It is locked (it can't be changed); DAGs of equal
+    shape share the values that were derived from the shape.
 
     ``user_code``: user functions in the bytes may run in this process (the sender is an authenticated
     member); otherwise a user function raises NotSupportedError. Raises OperationalError for bytes that are no

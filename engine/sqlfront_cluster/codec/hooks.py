@@ -70,9 +70,9 @@ def decode_hook(kind: type, encoded: object) -> object:
 
 
 def trusting_decode_hook(kind: type, encoded: object) -> object:
-    """Return the value of type ``kind`` from ``encoded`` as :func:`decode_hook` does, or a user function from
-    its pickled bytes. Unpickling can run any code: only for bytes of an authenticated member whose code may
-    run here."""
+    """Return the value of type ``kind`` (``pa.DataType``, ``pa.Schema``, or a user function, from its pickled
+    bytes) from ``encoded``. Unpickling can run any code: only for bytes of an authenticated member whose code
+    may run here. Raises ValueError for malformed data, TypeError for another ``kind``."""
     if kind is UserFunction and isinstance(encoded, bytes):
         return UserFunction.from_pickled(encoded)
     return decode_hook(kind, encoded)

@@ -21,7 +21,8 @@ _decoded: Final = Memo[bytes, Placement](_KEPT)
 
 
 def encode_placement(placement: Placement) -> bytes:
-    """Return the encoding of a placement for :func:`decode_placement`, from the cache if it is there."""
+    """Encode the placement of a job (the members that run the job, and their partitions) for
+    :func:`decode_placement`; the bytes come from the cache if they are there."""
     data = _encoded.get(placement)
     if data is None:
         data = encode(placement)
@@ -31,8 +32,8 @@ def encode_placement(placement: Placement) -> bytes:
 
 
 def decode_placement(data: bytes) -> Placement:
-    """Return the placement that :func:`encode_placement` has encoded. Raises OperationalError for any other
-    bytes."""
+    """Return the placement of a job (the members that run the job, and their partitions) that
+    :func:`encode_placement` has encoded. Raises OperationalError for any other bytes."""
     placement = _decoded.get(data)
     if placement is None:
         placement = decode(data, Placement)

@@ -55,10 +55,10 @@ def _decoder(kind: object, user_code: bool) -> Callable[[Any], Any]:
 
 
 def malformed(what: str, error: BaseException | str) -> Error:
-    """Return the error for bytes from another process that are not a valid ``what`` (for instance
-    ``"batch"``): an OperationalError with the SQLSTATE 08P01. ``error``: the failure of decoding, or its
-    text. If it is an OperationalError or NotSupportedError (the refusal of a user function), it is returned
-    unchanged."""
+    """Return the error for bytes from another process that can't be decoded: an OperationalError with the
+    SQLSTATE 08P01. ``what``: the expected kind of value, such as ``"batch"``. ``error``: the failure of
+    decoding, or its text. If it is an OperationalError or NotSupportedError (the refusal of a user function),
+    it is returned unchanged."""
     if isinstance(error, OperationalError | NotSupportedError):
         return error
     return OperationalError(f"malformed {what} from a peer: {error}", sqlstate=MALFORMED)

@@ -56,16 +56,16 @@ class TaskMembers(Protocol):
         """The present member list."""
 
     def ask(self, service: str, questions: Mapping[str, bytes]) -> Mapping[str, bytes | memoryview]:
-        """Send each member its question for the named service; return the answers by the members' names.
-        ``questions``: encoded questions by the members' names. Raises OperationalError if a member is
-        gone."""
+        """Send each member its question for the service with the key ``service``; return the answers by the
+        members' names. ``questions``: encoded questions by the members' names. Raises OperationalError if a
+        member is gone."""
 
 
 class MemberRunner(ClosingContext):
-    """A runner of a job's tasks on the members of a cluster: each task runs on the member with the fewest
-    tasks. The tasks of a lost member end with an OperationalError. Every member needs access to the directory
-    of the spool files. ``dag``: the encoded DAG of the job; ``threads``: the number of tasks that a member
-    runs at a time; ``member`` and ``incarnation``: the name and the unique id of this process."""
+    """A runner of a durable job's tasks on the members of a cluster: each task runs on the member with the
+    fewest tasks. The tasks of a lost member end with an OperationalError. Every member needs access to the
+    directory of the spool files. ``dag``: the encoded DAG of the job; ``threads``: the number of tasks that a
+    member runs at a time; ``member`` and ``incarnation``: the name and the unique id of this process."""
 
     def __init__(
         self,

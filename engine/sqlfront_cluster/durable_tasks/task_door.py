@@ -18,8 +18,9 @@ TASKS: Final = "durable tasks"
 
 
 class TaskDoor(RequestService):
-    """A member's service for the tasks of durable jobs, which loads and makes a
-    :class:`~sqlfront_cluster.durable_tasks.task_service.TaskService` when the first question comes."""
+    """A member's service for the tasks of durable jobs. It answers by a
+    :class:`~sqlfront_cluster.durable_tasks.task_service.TaskService`, whose module is loaded when the first
+    question comes."""
 
     def __init__(self) -> None:
         self._running: RunningMember
@@ -33,8 +34,8 @@ class TaskDoor(RequestService):
         running.membership.list_watchers.append(self._keep_present)
 
     def answer(self, content: bytes) -> bytes:
-        """Answer an encoded question by the :class:`~.task_service.TaskService`; see
-        :meth:`~sqlfront_cluster.members.requests.RequestService.answer`."""
+        """Decode a question about tasks, act on it, and return the encoded answer. Raises OperationalError
+        for a task or a run that this member doesn't know."""
         with self._lock:
             if self._service is None:
                 self._service = task_service.TaskService(self._running.engine)

@@ -43,8 +43,11 @@ class LearnJob(msgspec.Struct, frozen=True, tag=True):
 
 class StartTask(msgspec.Struct, frozen=True, tag=True):
     """The coordinator's request to begin a task. ``run``: the id from :class:`LearnJob`. ``number``: a number
-    by which the task's end will be reported; the other fields are those of a
-    :class:`~sqlfront_engine.durable.tasks.TaskRun`."""
+    by which the task's end will be reported. ``stage``: the number of the task's stage. ``ranges``: for each
+    task of the stage the half-open range of the buckets that it reads. ``buckets``: the number of buckets of
+    the output. ``task``: the number of the task in its stage. ``attempt``: identifies this run of the task.
+    ``files``: for each input of the stage its spool files. ``folder``: the directory of the job's spool
+    files."""
 
     run: str
     number: int
@@ -66,19 +69,21 @@ class StartTask(msgspec.Struct, frozen=True, tag=True):
 
 
 class AskEnds(msgspec.Struct, frozen=True, tag=True):
-    """The coordinator's question which tasks of the ``run`` have ended since its last question."""
+    """The coordinator's question: which tasks of the ``run`` have ended since the last such question?
+    ``run``: the id from :class:`LearnJob`."""
 
     run: str
 
 
 class StopTasks(msgspec.Struct, frozen=True, tag=True):
-    """The coordinator's request that all tasks of the ``run`` end soon."""
+    """The coordinator's request that all tasks of the ``run`` (the id from :class:`LearnJob`) end soon."""
 
     run: str
 
 
 class ForgetJob(msgspec.Struct, frozen=True, tag=True):
-    """The coordinator's message that no further question about the ``run`` will come."""
+    """The coordinator's message that no further question about the ``run`` (the id from :class:`LearnJob`)
+    will come."""
 
     run: str
 
@@ -106,15 +111,16 @@ class EndedTask(msgspec.Struct, frozen=True):
         return cls(number, None, ErrorData.of(error), damaged)
 
     def end(self, run: TaskRun) -> TaskEnd:
-        """Decode the end of ``run``, the task that this object's ``number`` stands for."""
+        """Decode the end of a task. ``run``: the task that this object's ``number`` stands for, which the
+        caller has remembered."""
         if self.damaged is not None:
             return TaskEnd(run, None, SpoolDamaged(*self.damaged))
         return TaskEnd(run, self.output, None if self.error is None else self.error.error())
 
 
 class TaskEnds(msgspec.Struct, frozen=True):
-    """The service's answer to every question: for :class:`AskEnds` the tasks that have ended, for other
-    questions nothing."""
+    """The service's answer to every question of the coordinator. ``ends``: for :class:`AskEnds` the tasks
+    that have ended, for other questions nothing."""
 
     ends: tuple[EndedTask, ...] = ()
 
@@ -170,9 +176,8 @@ class TaskService(RequestService):
         self._jobs: dict[str, _JobTasks] = {}
 
     def answer(self, content: bytes) -> bytes:
-        """Decode a question, act on it, and return the encoded :class:`TaskEnds`; see
-        :meth:`~sqlfront_cluster.members.requests.RequestService.answer`. Raises OperationalError for a task
-        or a run that this member doesn't know."""
+        """Decode a question, act on it, and return the encoded :class:`TaskEnds`, without waiting for tasks.
+        Raises OperationalError for a task or a run that this member doesn't know."""
         question = _decode(content)
         return codec.encode(TaskEnds(self._answered(question)))
 

@@ -39,7 +39,9 @@ def join(
 class FirstMember:
     """The keeper of a new cluster at the address ``bind``, and the cluster's first member, at a free port of
     the same host (at a Unix socket beside the keeper's if ``bind`` is a Unix socket). ``silence_limit``:
-    seconds after which the keeper removes a silent member. The other parameters: see :func:`join`."""
+    seconds after which the keeper removes a silent member. ``security``: the secret and the encryption of the
+    cluster. ``service``: the member's service, None = none. ``files``: the files that the member may open.
+    ``user_code``: whether the member runs functions that other members send."""
 
     def __init__(
         self,

@@ -43,18 +43,19 @@ class LocalCluster(KeptCluster):
     """A cluster of ``size`` members, each in a process of its own, ready when the constructor returns.
 
     Members and keeper communicate over Unix sockets; over TCP if ``tcp`` is true or ``keeper_address`` is a
-    TCP address. The members' TCP addresses have that address's host, else 127.0.0.1. Members and clients must
-    prove that they know ``secret`` (None: made for this cluster); the members get it through a pipe. TCP
-    connections are encrypted with the certificates ``tls``, or with certificates made from the secret, unless
-    ``insecure``. The members end with this process, however it ends.
+    TCP address. The members' TCP addresses have the host of ``keeper_address``, without it 127.0.0.1. Members
+    and clients must prove that they know ``secret`` (None: made for this cluster); the members get it through
+    a pipe. TCP connections are encrypted with the certificates ``tls``, or with certificates made from the
+    secret, unless ``insecure``. The members end with this process, however it ends.
 
     ``workers``: threads of each member that run tasklets, None = one per core. ``memory_limit``: bytes for
     the jobs of each member, None = six tenths of the machine's memory. ``silence_limit``: seconds after which
     a silent member is removed; the default is long because other Python code in this process can delay the
     keeper. ``files``: the files that members may open. ``user_code``: whether members run functions that
-    clients send. ``preload`` and ``service``: see :class:`~sqlfront_cluster.launchers.child.ChildOrders`.
-    ``settings``: returns, for a member's number from 0 on, the keyword arguments of its service. Raises
-    OperationalError, with the last lines of the member's log, if a member can't be started.
+    clients send. ``preload``: modules that each member imports, which register processors. ``service``:
+    ``module:function`` of the function that makes a member's service, empty = no service. ``settings``:
+    returns, for a member's number from 0 on, the keyword arguments of that function. Raises OperationalError,
+    with the last lines of the member's log, if a member can't be started.
     """
 
     def __init__(

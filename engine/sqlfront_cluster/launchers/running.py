@@ -53,8 +53,8 @@ class MemberService(Protocol):
 
     @property
     def resources(self) -> Mapping[str, object]:
-        """The objects that the service gives the member, by key: objects that processors of jobs look up, and
-        services that answer the requests of other members."""
+        """The objects that the service gives the member, by key: objects that processors of jobs look up on
+        this member, and services that answer the requests of other members."""
 
     def attach(self, running: "RunningMember") -> None:
         """Receive the member to which the service belongs; called once, before the member joins its

@@ -58,8 +58,8 @@ class Rebalance(Message, frozen=True):
 
 class PutDocument(Message, frozen=True):
     """Member: store ``content`` (None: remove the document) under ``key``, if the document's version is
-    ``expected`` (0: no such document exists, None: any version), and if each document in ``premises`` has the
-    version that is given there. ``request``: a number that the answer repeats."""
+    ``expected`` (0: no such document exists, None: any version), and if other documents, the ``premises``,
+    still have the versions given with their keys. ``request``: a number that the answer repeats."""
 
     request: int
     key: str
@@ -126,9 +126,9 @@ class DocumentChanged(Message, frozen=True):
 
 class DocumentAnswer(Message, frozen=True):
     """Keeper: the answer to :class:`PutDocument` with the number ``request``. ``stored`` True: every member
-    has the change, and ``version`` is its version. ``stored`` False: nothing was changed, since the document
-    or a premise didn't have the version that you expected; ``version`` is the document's (0: it doesn't
-    exist)."""
+    has the change, and ``version`` is the document's new version. ``stored`` False: nothing was changed,
+    since the document or a premise (another document) didn't have the version that you expected; ``version``
+    is the document's present version (0: it doesn't exist)."""
 
     request: int
     stored: bool

@@ -13,10 +13,9 @@ from sqlfront_values.errors import OperationalError
 
 class Coordination:
     """The coordinator's record of one job on several members: which participants have answered.
-
     ``execution``: the coordinator's own part of the job; it ends only when the participants ``others`` have
     answered, too. ``coordinator``: this member's name. ``peers``: the connections to members by name.
-    ``call``: makes a worker thread call the given function soon."""
+    ``call``: a function that takes another function, and lets a worker thread call it soon."""
 
     def __init__(
         self,
@@ -49,9 +48,9 @@ class Coordination:
                 peer.send(message)
 
     def completed(self, sender: str, message: Completed) -> None:
-        """Handle the last message of the participant ``sender``: record its counters, and fail the job if the
-        participant failed, or stopped though the coordinator had not ended the job. The job keeps its first
-        error."""
+        """Handle the last message of the participant ``sender``: record the counters of its tasklets, and
+        fail the job if the participant failed, or stopped although the coordinator had not ended the job. The
+        job keeps its first error."""
         if not self._answered(sender):
             return
         self.execution.note(sender, message.tasklets)

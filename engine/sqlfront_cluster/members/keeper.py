@@ -110,10 +110,12 @@ class _Change(msgspec.Struct, frozen=True):
 
 
 class Keeper:
-    """The keeper of a cluster, see the module's docstring.
+    """The keeper of a cluster, which decides on the members, the owners of partitions, and the contents of
+    documents. It is no member, and acts only on messages and timers.
 
     It is the :class:`~sqlfront_cluster.network.transport.Receiver` of ``transport``, whose name is
-    :data:`KEEPER`. ``on_list``: called after every change of the member list; it must not block."""
+    :data:`KEEPER`. ``on_list``: called after every change of the member list; it must not block.
+    """
 
     def __init__(
         self,
@@ -143,8 +145,8 @@ class Keeper:
     # ---- the transport's calls
 
     def connected(self, peer: Peer) -> None:
-        """Record a new connection. A member whose connection had broken gets all documents and the list
-        again; a removed member gets the reason of its removal."""
+        """Record a new connection. A member whose connection had broken gets all documents and the member
+        list again; a removed member gets the reason of its removal."""
         with self._lock:
             known = self._known.get(peer.name)
             if known is not None:

@@ -29,15 +29,15 @@ CLIENT_TIMEOUT: Final = 0.5
 
 
 class JobListing(msgspec.Struct, frozen=True):
-    """The answer to a listing. ``jobs``: the running queries, oldest first. ``silent``: the names of the
-    members that have not answered."""
+    """The running queries of all members, as one member has asked for them. ``jobs``: the queries, oldest
+    first. ``silent``: the names of the members that have not answered."""
 
     jobs: tuple[JobSummary, ...]
     silent: tuple[str, ...] = ()
 
 
 class ListingMember(Protocol):
-    """The attributes and methods of a member that listings need."""
+    """The attributes and methods of a member that :class:`Listings` needs."""
 
     name: str
     members: MemberList
@@ -48,7 +48,8 @@ class ListingMember(Protocol):
 
 
 class Listings:
-    """The listings under way at one member: its own, and those that it makes for clients."""
+    """The listings under way at one member: its questions to all members for their running queries, asked for
+    itself or for a client."""
 
     def __init__(self, member: ListingMember, clock: Clock) -> None:
         self._member = member
@@ -80,7 +81,8 @@ class Listings:
         self._ask(clients, CLIENT_TIMEOUT, answer)
 
     def answered(self, member: str, message: JobList) -> None:
-        """Handle the answer of ``member`` to a question; does nothing if the listing has ended."""
+        """Handle the answer of ``member`` to a question for its running queries; does nothing if the listing
+        has ended."""
         asked = self._rounds.get(message.request)
         if asked is not None and asked.answered(member, message.jobs, message.silent):
             self._finish(message.request)
@@ -175,9 +177,10 @@ class _Round:
 def wait_for_jobs(
     begin: Callable[[Callable[[JobListing], None], float], None], timeout: float = LISTING_TIMEOUT
 ) -> JobListing:
-    """Start a listing, wait for it and return it. ``begin``: a member's
-    :meth:`~sqlfront_cluster.members.member.Member.list_jobs`. ``timeout``: seconds in which members have to
-    answer. Raises OperationalError if the listing isn't delivered, because this member has ended."""
+    """Ask all members for their running queries, wait for the answers and return them. ``begin``: a member's
+    :meth:`~sqlfront_cluster.members.member.Member.list_jobs`, which starts the listing. ``timeout``: seconds
+    in which members have to answer. Raises OperationalError if no listing comes, because this member has
+    ended."""
     found: list[JobListing] = []
     heard = Event()
 

@@ -95,9 +95,12 @@ class MemberStatistics(msgspec.Struct, frozen=True):
     """A snapshot of a member's state.
 
     ``peers``: the names of connected members. ``participations`` and ``coordinations``: the numbers of jobs
-    that run here and that are coordinated here. ``early``: jobs with data before their Init. ``remembered``:
-    ids of ended jobs that are still recognised. ``senders`` and ``receivers``: the state of the running jobs'
-    streams. ``listings``: listings of queries under way. ``requests``: rounds of requests under way."""
+    that run here and that are coordinated here. ``early``: the number of jobs of which data has arrived
+    before the message that starts them (Init). ``remembered``: the number of ended jobs whose late messages
+    are still recognised. ``senders`` and ``receivers``: the state of the running jobs' streams, the data of
+    an edge from one member to another. ``listings``: the number of listings of queries under way.
+    ``requests``: the number of calls that wait for answers of other members.
+    """
 
     peers: tuple[str, ...]
     participations: int
@@ -111,16 +114,18 @@ class MemberStatistics(msgspec.Struct, frozen=True):
 
     @property
     def idle(self) -> bool:
-        """True if the member has no running job, no data of a job, and no listing or request under way."""
+        """True if the member has no running job, no data of a job, no listing of queries under way, and waits
+        for no answer."""
         return not (self.participations or self.coordinations or self.early or self.listings or self.requests)
 
 
 class Member:
-    """A member of a cluster, see the module's docstring.
+    """A member of a cluster: it takes part in light jobs, and coordinates the jobs submitted to it.
 
     ``resources``: objects by the keys under which processors of jobs on this member find them, such as the
     store of its shares of tables; a resource that is a service also answers the other members' requests.
-    ``members``: the member list with which the member begins."""
+    ``members``: the member list with which the member begins.
+    """
 
     def __init__(
         self,
@@ -162,23 +167,24 @@ class Member:
 
     def submit(self, dag: DAG, config: JobConfig = DEFAULT_CONFIG) -> LightJob:
         """Run a DAG as a light job on the members that it needs, coordinated by this member. Returns the job,
-        whose result is read batch by batch, see :meth:`~sqlfront_engine.engine.Engine.run`.
+        whose result is read batch by batch while the job runs.
 
         Raises OperationalError if no member is left, or a member named by the DAG is missing.
         """
         return self.coordinate(self.engine.next_number(), dag, config)
 
     def needed(self, dag: DAG, config: JobConfig = DEFAULT_CONFIG) -> tuple[str, ...]:
-        """Return the names of the members that would run a part of a job of this DAG now. Locks the DAG.
-        Raises OperationalError if no member is left, or a member named by the DAG is missing."""
+        """Return the names of the members that would run a part of a job of this DAG now. Locks the DAG: it
+        can't be changed any more. Raises OperationalError if no member is left, or a member named by the DAG
+        is missing."""
         dag.lock()
         demands = dag.derive(demands_of, demands_of)
         return participants(dag, self._placements.of(self.members, demands, config))
 
     def coordinate(self, number: int, dag: DAG, config: JobConfig = DEFAULT_CONFIG) -> LightJob:
-        """Run a DAG as :meth:`submit` does, as the job with the id ``number``, which the caller has chosen
-        and which must be unique in the cluster. Raises InterfaceError if a job with this id runs here
-        already."""
+        """Run a DAG as a light job on the members that it needs, coordinated by this member. ``number``: the
+        job's id, chosen by the caller and unique in the cluster. Raises InterfaceError if a job with this id
+        runs here already, OperationalError if no member is left, or a member named by the DAG is missing."""
         self.check_usable()
         dag.lock()
         members = self.members
@@ -671,8 +677,8 @@ def _init_call(number: int, version: int, dag: DAG, placement: Placement, config
 
 
 def participants(dag: DAG, placement: Placement) -> tuple[str, ...]:
-    """Return the names of the members that run at least one vertex of the DAG under the placement; the answer
-    is cached with the DAG."""
+    """Return the names of the members that run at least one vertex of the DAG; the answer is cached with the
+    DAG. ``placement``: the members that the job may use, and their partitions."""
     return dag.derive(("participants", placement), lambda dag: _participants(dag, placement))
 
 

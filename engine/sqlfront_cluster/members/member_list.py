@@ -18,10 +18,12 @@ CHANGED: Final = "40001"
 class MemberInfo(msgspec.Struct, frozen=True):
     """A member's entry in the member list.
 
-    ``lite``: the member owns no partitions and runs only vertices that are placed on the coordinator.
-    ``leaving``: the member is shutting down, and new jobs avoid it. ``address``: the address at which other
-    members connect to it; empty for a client, to which nobody connects. ``memory``: bytes that all jobs
-    together may hold on the member, 0 = unknown. ``files``: the files that jobs may open on the member."""
+    ``lite``: the member owns no partitions, and runs only those vertices of its own jobs that are placed on
+    the coordinator. ``leaving``: the member is shutting down, and new jobs avoid it. ``address``: the address
+    at which other members connect to the member; empty for a client, to which nobody connects. ``memory``:
+    bytes that all jobs together may hold on the member, 0 = unknown. ``files``: the files that jobs may open
+    on the member.
+    """
 
     name: str
     lite: bool = False
@@ -40,9 +42,9 @@ class MemberList(msgspec.Struct, frozen=True):
     """One version of the member list, made by the keeper; all members have copies.
 
     ``members``: in the order of joining. ``owners``: the owner of each partition, :data:`NOBODY` = none.
-    ``valid_from``: the earliest version with which a job that runs now may have been planned; since that
-    version no member except clients was lost, and no partition of a table has changed its owner. ``dealt``:
-    the version in which a partition last changed its owner.
+    ``valid_from``: members still accept jobs that were planned with this version or a later one, because
+    since then only clients were lost, and no partition of a table has changed its owner. ``dealt``: the
+    version in which a partition last changed its owner.
     """
 
     version: int
@@ -81,8 +83,8 @@ def nobody(partition_count: int = DEFAULT_PARTITIONS) -> MemberList:
 
 
 def topology_changed(theirs: int, ours: int) -> OperationalError:
-    """Return the error (SQLSTATE 40001) of a job or request that was planned with version ``theirs`` of the
-    member list, and that a member which uses version ``ours`` doesn't accept."""
+    """Return the error (SQLSTATE 40001) of a job or request that a member doesn't accept, because it was
+    planned with version ``theirs`` of the member list, and the member uses version ``ours``."""
     return OperationalError(
         f"the cluster has changed (member list {theirs} is now {ours}); run the query again", sqlstate=CHANGED
     )

@@ -89,9 +89,9 @@ class MembershipSettings(msgspec.Struct, frozen=True):
 
 
 class MembershipState(Enum):
-    """The states of a membership, in the order in which it goes through them: before the member list has the
-    member (JOINING), while the list has it (JOINED, then LEAVING if it wants to leave, when no new job
-    begins here), and after the end (ENDED)."""
+    """The states of a membership, in the order in which it goes through them. JOINING: the member list
+    doesn't have the member yet. JOINED: the list has the member. LEAVING: the list still has the member,
+    which wants to leave, so that no new job begins here. ENDED: the membership is over."""
 
     JOINING = "joining"
     """The member is not in the list yet."""
@@ -108,11 +108,14 @@ _LISTED: Final = frozenset({MembershipState.JOINED, MembershipState.LEAVING})
 
 
 class Membership:
-    """A member's connection to its cluster, see the module's docstring.
+    """A member's part in its cluster: it joins, stays, leaves or is removed. It stands between the member,
+    which uses it as its transport, and the real ``transport``: it exchanges messages with the keeper, and
+    passes on the messages of other members.
 
     ``resources``: the resources of the :class:`~sqlfront_cluster.members.member.Member`. ``on_joined``:
     called when the keeper's list has the member. ``on_end``: called once, when the membership ends: with the
-    error that ended it, or None if the member has left of its own accord or was closed."""
+    error that ended it, or None if the member has left of its own accord or was closed.
+    """
 
     def __init__(
         self,
@@ -161,23 +164,24 @@ class Membership:
     # ---- the member's transport
 
     def start(self, receiver: Receiver) -> None:
-        """Do nothing: the member calls this method as its transport's, but :meth:`join` starts the
-        transport."""
+        """Do nothing. The member calls this method because it uses this object as its transport; the real
+        transport is started by :meth:`join`."""
 
     def connect(self, address: str) -> None:
-        """Connect to ``address``, see :meth:`~sqlfront_cluster.network.transport.Transport.connect`."""
+        """Begin to connect to the member at ``address``, and return at once: a call of :meth:`connected` or
+        :meth:`disconnected` follows, unless the member is connected already."""
         self._transport.connect(address)
 
     def attend(
         self, peers: Sequence[Peer], done: Callable[[], bool], send: Callable[[], None] = lambda: None
     ) -> bool:
-        """Handle messages of ``peers`` on this thread until ``done()`` is true, see
-        :meth:`~sqlfront_cluster.network.transport.Transport.attend`."""
+        """Call ``send``, which sends a request, and handle messages of ``peers`` on this thread until
+        ``done()`` is true; then return True. Return False if that is impossible or has ended early: ``send``
+        was called nevertheless, and another thread handles the answer."""
         return self._transport.attend(peers, done, send)
 
     def statistics(self) -> NetworkStatistics:
-        """Return the transport's statistics, see
-        :meth:`~sqlfront_cluster.network.transport.Transport.statistics`."""
+        """Return the numbers and sizes of the messages through the member's transport so far."""
         return self._transport.statistics()
 
     def close(self) -> None:
@@ -196,8 +200,8 @@ class Membership:
 
     @property
     def joined(self) -> bool:
-        """True from when the keeper's member list has this member until the member has left; also while it
-        leaves."""
+        """True from the moment when the keeper's member list has this member until the member has left; still
+        true while the member is leaving."""
         return self._state in _LISTED
 
     @property
@@ -221,8 +225,8 @@ class Membership:
         self._tell_keeper(Rebalance())
 
     def check_usable(self) -> None:
-        """Raise OperationalError unless jobs may begin on this member: it is in the member list (else
-        SQLSTATE 08003), and the time for which its last heartbeat allows it to go on is not over (else
+        """Raise OperationalError unless jobs may begin on this member: the member is in the member list (else
+        SQLSTATE 08003), and the keeper has answered a heartbeat recently enough for the member to go on (else
         08006)."""
         if self._state is not MembershipState.JOINED:
             raise OperationalError(self._why, sqlstate="08003")
@@ -240,8 +244,8 @@ class Membership:
         premises: Premises = (),
     ) -> None:
         """Ask the keeper to store ``content`` (None: remove the document) under ``key``, if the document's
-        version is ``expected`` (0: there is no such document, None: any version), and if the documents in
-        ``premises`` have the versions given there. Returns at once.
+        version is ``expected`` (0: there is no such document, None: any version), and if other documents, the
+        ``premises``, still have the versions given with their keys. Returns at once.
 
         ``done`` is called once, on any thread, with the keeper's answer; if the answer says that the change
         was made, every member has the change by then. If no answer can come, ``done`` gets an
@@ -363,8 +367,8 @@ class Membership:
 
     def received(self, peer: Peer, message: msgspec.Struct, body: Body) -> None:
         """Handle a message of the keeper, or pass on a message of another member to this member. A job or
-        request planned with a later version of the list waits until that version is used here; messages of
-        removed members are dropped."""
+        request that was planned with a later version of the member list than this member uses waits until
+        that version is used here; messages of removed members are dropped."""
         if peer.name == KEEPER:
             self._hear_keeper(message)
         elif peer.name in self._removed or self._ended:

@@ -23,13 +23,13 @@ class Message(msgspec.Struct, frozen=True, tag_field="message", tag=True):
 class Init(Message, frozen=True, omit_defaults=True):
     """Coordinator to participant: run your part of the DAG. All participants get equal bytes.
 
-    ``list_version``: the version of the member list used for the placement. ``dag``: see
-    :func:`sqlfront_cluster.codec.encode_dag`. ``placement``: see
-    :func:`~sqlfront_cluster.codec.placements.encode_placement`. ``parallelism``: instances of a vertex, None
-    = one per worker. ``memory_limit``: bytes, None = the member's limit. ``inline``: the job is small enough
-    to run on the thread that delivers the data. ``statistics``: report the tasklets' counters at the end.
-    ``trace``: the job's trace context (the header ``traceparent`` of W3C Trace Context), empty = none.
-    Options with their default values take no bytes.
+    ``list_version``: the version of the member list used for the placement. ``dag``: the DAG, encoded by
+    :func:`sqlfront_cluster.codec.encode_dag`. ``placement``: the members that run the job and their
+    partitions, encoded by :func:`~sqlfront_cluster.codec.placements.encode_placement`. ``parallelism``:
+    instances of a vertex, None = one per worker. ``memory_limit``: bytes, None = the member's limit.
+    ``inline``: the job is small enough to run on the thread that delivers the data. ``statistics``: report
+    the tasklets' counters at the end. ``trace``: the job's trace context (the header ``traceparent`` of W3C
+    Trace Context), empty = none. Options with their default values take no bytes.
     """
 
     job: int
@@ -47,8 +47,9 @@ class Init(Message, frozen=True, omit_defaults=True):
 
 class Completed(Message, frozen=True):
     """Participant to coordinator, the answer to :class:`Init`: all tasklets of the job on this member have
-    ended, or the job could not begin. ``status``: how the part ended. ``error``: the error of the part, None
-    = it succeeded or was cancelled. ``tasklets``: the counters, if the Init asked for them."""
+    ended, or the job could not begin. ``status``: how this member's part of the job ended. ``error``: the
+    error of that part, None = it succeeded or was cancelled. ``tasklets``: the counters, if the Init asked
+    for them."""
 
     job: int
     status: JobStatus
@@ -123,8 +124,9 @@ class JobList(Message, frozen=True):
 
 
 class CancelQuery(Message, frozen=True):
-    """A request to cancel a query coordinated by ``coordinator``, or to forward the request to that member;
-    without effect if there is no such query. ``by``: who cancels, for the error's text."""
+    """A request to cancel a query coordinated by ``coordinator``. If the receiver is another member, it
+    forwards the request to the coordinator. Without effect if there is no such query. ``by``: who cancels,
+    for the error's text."""
 
     query: int
     coordinator: str
@@ -132,12 +134,14 @@ class CancelQuery(Message, frozen=True):
 
 
 class Request(Message, frozen=True):
-    """A question to a service of the receiving member: to its resource with the key ``service``, see
-    :class:`~sqlfront_cluster.members.requests.RequestService`.
+    """A question to a service of the receiving member: to the
+    :class:`~sqlfront_cluster.members.requests.RequestService` that the member has under the key ``service``
+    among its resources.
 
     ``request``: a number that the answer repeats. ``list_version``: the version of the sender's member list,
-    None = the sender is no member. ``content``: the question, which, as the body, has a form that only the
-    service knows."""
+    None = the sender is no member. ``content``: the question; only the service knows the form of the content
+    and of the message's body.
+    """
 
     request: int
     list_version: int | None

@@ -23,8 +23,8 @@ TIMEOUT: Final = 60.0
 @dataclass(frozen=True, slots=True)
 class ServiceAccess:
     """The data that a process outside of the cluster needs to make requests to members. ``network``: the
-    settings of connections in the cluster. ``coordinator``: the name of the member for which the process
-    makes its requests."""
+    settings of connections in the cluster. ``coordinator``: the name of the member on whose behalf the
+    process makes its requests."""
 
     coordinator: str
     network: NetworkSettings
@@ -34,9 +34,11 @@ class Outsider(ClosingContext):
     """A connection from a process outside of the cluster to one member, for requests to the member's
     services.
 
-    ``member``: the member's name. ``address``: its address. Several questions may be sent before the first
-    answer is received. Not safe for several threads. The constructor and the methods raise OperationalError
-    with SQLSTATE 08006 if the member can't be reached or doesn't answer within ``timeout`` seconds."""
+    ``member``: the member's name. ``address``: the member's address. Several questions may be sent before the
+    first answer is received. Not safe for several threads. The constructor and the methods raise
+    OperationalError with SQLSTATE 08006 if the member can't be reached or doesn't answer within ``timeout``
+    seconds.
+    """
 
     def __init__(
         self, settings: NetworkSettings, address: str, member: str, timeout: float = TIMEOUT
@@ -81,8 +83,10 @@ class Outsider(ClosingContext):
         return message.content, frame.body
 
     def ask(self, service: str, content: bytes, body: Sequence[Part] = ()) -> tuple[bytes, pa.Buffer | None]:
-        """Send a question as :meth:`send` does, wait, and return the answer as :meth:`hear` does. There must
-        be no unanswered question."""
+        """Send a question to the member's service with the key ``service``, wait for the answer, and return
+        the answer's content and body (None: no body). There must be no unanswered question. ``content``: the
+        question, in the service's form. ``body``: large data. Raises the service's error, or OperationalError
+        if the connection breaks."""
         self.send(service, content, body)
         return self.hear()
 

@@ -23,18 +23,18 @@ from sqlfront_values.errors import OperationalError
 
 
 class EarlyMessages(msgspec.Struct):
-    """The messages of a job that arrived before its Init. ``since``: the time of the first message (s, the
-    clock's). ``messages``: for each message the sender, the message and its body."""
+    """The messages of a job that arrived before the message that starts the job (Init). ``since``: the time
+    of the first message (s, the clock's). ``messages``: for each message the sender, the message and its
+    body."""
 
     since: float
     messages: list[tuple[str, Data | InputClosed, Body]]
 
 
 class Participation:
-    """One light job's part on this member: its execution, and the ends of the streams of distributed edges.
-
-    ``here``: this member, the job's placement, and the connection to the other participants. ``coordinator``:
-    the name of the member that coordinates the job."""
+    """One light job's part on this member: the execution of its tasklets, and the ends of its streams, the
+    data of edges from one member to another. ``here``: this member, the job's placement, and the connection
+    to the other participants. ``coordinator``: the name of the member that coordinates the job."""
 
     def __init__(
         self,
@@ -63,8 +63,8 @@ class Participation:
         self._engine.start(self.execution, self._plan, self._config, on_end)
 
     def check_connected(self, peers: Container[str]) -> None:
-        """Fail the job if a member to or from which one of its streams leads is not among ``peers``, the
-        names of the connected members."""
+        """Fail the job if it has a stream to or from a member that is not connected. ``peers``: the names of
+        the connected members."""
         for stream in (*self._inputs, *self._outputs):
             if stream.member not in peers:
                 self.execution.fail(member_lost(stream.member))
@@ -105,8 +105,8 @@ class Participation:
             output.close()
 
     def lost(self, member: str) -> None:
-        """Handle the loss of a member: the job fails if the member coordinates it or had still data to
-        send."""
+        """Handle the loss of a member: the job fails if that member coordinates the job or still had data to
+        send to this part of it."""
         waiting = any(
             stream.member == member and not remote.finished for stream, remote in self._inputs.items()
         )
@@ -116,8 +116,8 @@ class Participation:
     # ---- statistics, and time
 
     def streams(self) -> tuple[tuple[SenderStatistics, ...], tuple[ReceiverStatistics, ...]]:
-        """Return the statistics of the ends of the job's streams on this member: of those that send, and of
-        those that receive."""
+        """Return the statistics of the ends of the job's streams on this member: first of the streams to
+        other members, then of those from other members."""
         senders = tuple(output.statistics() for output in self._outputs.values())
         return senders, tuple(remote.statistics() for remote in self._inputs.values())
 
@@ -132,8 +132,8 @@ class Participation:
         return any(not remote.finished for remote in self._inputs.values())
 
     def adapt(self, now: float) -> None:
-        """Adapt the receive windows of all incoming streams, that is the bytes that their senders may send
-        ahead; to be called once per flow-control period. ``now``: the clock's time (s)."""
+        """Adapt, for all streams from other members, the number of bytes that the sender may send ahead (the
+        receive window); to be called once per flow-control period. ``now``: the clock's time (s)."""
         for remote in self._inputs.values():
             remote.adapt(now)
 

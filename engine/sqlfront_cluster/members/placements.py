@@ -12,9 +12,9 @@ _KEPT: Final = 1024
 
 
 class Placements:
-    """A cache of the placements of the jobs that ``coordinator`` coordinates. As long as the member list
-    doesn't change, jobs whose DAGs need the same members and partitions get the same :class:`Placement`
-    object. Safe to use from several threads."""
+    """A cache of the placements of jobs (the members that run a job, and their partitions), for the jobs that
+    ``coordinator`` coordinates. As long as the member list doesn't change, jobs whose DAGs need the same
+    members and partitions get the same :class:`Placement` object. Safe to use from several threads."""
 
     def __init__(self, coordinator: str) -> None:
         self._coordinator = coordinator

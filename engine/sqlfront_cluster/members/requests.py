@@ -49,9 +49,10 @@ class BodyService(RequestService):
 
     @abstractmethod
     def exchange(self, content: bytes, body: pa.Buffer | None) -> tuple[bytes, Sequence[Part]]:
-        """Return the answer to the question ``content``, see :meth:`RequestService.answer`, and the parts of
-        a body to send with the answer. ``body``: the body of the question, None = no body; the service may
-        keep a reference to it."""
+        """Return the answer to the question ``content``, and the parts of a body to send with the answer;
+        quickly and without waiting, like :meth:`RequestService.answer`. ``body``: the body of the question,
+        None = no body; the service may keep a reference to it. An error raised here is raised at the asking
+        member."""
 
 
 class RequestingMember(Protocol):
@@ -154,8 +155,9 @@ class Requests:
     # ---- answering
 
     def asked(self, peer: Peer, message: Request, body: Body = None) -> None:
-        """Answer the question of a peer at once, on this thread: with the service's result, or with the
-        service's error, or with the error for an unknown service or a member list that isn't accepted."""
+        """Answer the question of a peer at once, on this thread: with the service's result or error, or with
+        the error for an unknown service or for a question that was asked with a version of the member list
+        that this member doesn't accept."""
         try:
             version = message.list_version
             if version is not None and not self._member.members.accepts(version):

@@ -21,12 +21,13 @@ class _Encoded(msgspec.Struct, frozen=True):
 
 
 class JobWire:
-    """One job's connection from this member to the other members, as the engine needs it
-    (:class:`~sqlfront_engine.edges.exchange.Wire`).
+    """One job's connection from this member to the other members, by which the engine sends the job's
+    streams: the data of edges to other members.
 
     Messages to a disconnected member are dropped: the loss of a member ends its jobs anyway. ``peers``: the
     connections by member name. ``by_reference``: True if batches can be handed over as objects, within a
-    process."""
+    process.
+    """
 
     def __init__(self, job: int, peers: Mapping[str, Peer], *, by_reference: bool) -> None:
         self._job = job
@@ -66,9 +67,9 @@ class JobWire:
             peer.send(message, body)
 
     def unpack(self, stream: EdgeStream, content: object) -> pa.RecordBatch:
-        """Return the batch in ``content``, the content of a parcel made by :func:`parcel`. To be called in
-        the order of the stream's parcels. If the content is no valid batch, closes the connection to the
-        sender and raises OperationalError."""
+        """Return the batch in ``content``, a batch as it has arrived, not decoded yet: the content of a
+        :class:`Parcel` that :func:`parcel` has made. To be called in the order of the stream's parcels. If
+        the content is no valid batch, closes the connection to the sender and raises OperationalError."""
         if not isinstance(content, _Encoded):
             return content
         decoder = self._decoders.get(stream)

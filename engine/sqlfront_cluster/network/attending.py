@@ -60,8 +60,8 @@ class AttendedConnection(Protocol):
     thread."""
 
     def begin(self) -> bool:
-        """Suspend the reading thread, so that the calling thread may attend the connection, and return True.
-        Return False if the connection can't be attended now."""
+        """Suspend the reading thread, so that the calling thread may read the connection in its place (attend
+        it), and return True. Return False if the connection can't be attended now."""
 
     @property
     def descriptor(self) -> int:
@@ -81,9 +81,9 @@ def attend(
     done: Callable[[], bool],
     send: Callable[[], None] = lambda: None,
 ) -> bool:
-    """Handle the messages of the connections, on this thread, until ``done()`` is true. ``done`` is called
-    after each message and now and then. ``send`` sends a request; it is called once the reading threads are
-    suspended, so that no other thread handles the answer first.
+    """Handle the messages of the connections, on this thread in place of their reading threads, until
+    ``done()`` is true. ``done`` is called after each message and now and then. ``send`` sends a request; it
+    is called once the reading threads are suspended, so that no other thread handles the answer first.
 
     Returns True once ``done()`` is true. Returns False if the connections can't be attended (any more), so
     that other threads handle the answer; ``send`` was called nevertheless.

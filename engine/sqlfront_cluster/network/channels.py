@@ -30,8 +30,9 @@ Pending: TypeAlias = "deque[bytes | memoryview | pa.Buffer]"
 
 
 class Channel:
-    """A connected socket, unencrypted. ``binding``: the hashes of the TLS certificates in use, here none.
-    ``written``: the number of bytes that were passed to :meth:`write` and have been written."""
+    """A connected socket, unencrypted. ``binding``: the hashes of the TLS certificates in use, to which the
+    handshake's proofs are bound; empty here. ``written``: the number of bytes that were passed to
+    :meth:`write` and have been written."""
 
     #: Hashes of the TLS certificates of the accepting and of the connecting side, as this side sees them; the
     #: handshake's proofs include this value.
@@ -96,7 +97,8 @@ class Channel:
         return True
 
     def flush_needed(self) -> bool:
-        """Return whether reading has produced bytes that must be written, such as TLS's own messages."""
+        """Return whether reading has produced bytes that must be written to the peer, such as TLS's own
+        messages. Always False for a plain socket."""
         return False
 
     def shutdown(self) -> None:
@@ -122,7 +124,7 @@ def _consume(pending: Pending, count: int) -> None:
 
 
 class EndedInTls(ConnectionError):
-    """The error if the peer closes the connection during TLS's handshake."""
+    """The error of a connection that the peer closes during TLS's handshake."""
 
 
 class TlsChannel(Channel):
@@ -176,7 +178,8 @@ class TlsChannel(Channel):
         self.write(deque(), wait=True)
 
     def receive(self, view: memoryview, whole: bool) -> int:
-        """Receive decrypted bytes, see :meth:`Channel.receive`; ``whole`` has no effect."""
+        """Wait for bytes, and put the decrypted bytes into ``view``; returns their number, 0 at the end of
+        the connection. ``whole`` has no effect."""
         while True:
             try:
                 with self._lock:
@@ -204,7 +207,9 @@ class TlsChannel(Channel):
         return count > 0
 
     def write(self, pending: Pending, *, wait: bool) -> bool:
-        """Encrypt and write the data in ``pending``, see :meth:`Channel.write`."""
+        """Encrypt and write the data in ``pending``, and remove the written part from it. Returns True when
+        all is written; False if, with ``wait`` False, the kernel accepts no more for now. Raises OSError if
+        the connection is lost."""
         flags = _NO_FLAGS if wait else _DO_NOT_WAIT
         while True:
             if not self._encrypted:

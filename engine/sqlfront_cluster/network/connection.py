@@ -41,9 +41,9 @@ _MESSAGE: Final = int(FrameKind.MESSAGE)
 
 
 class ConnectionState(Enum):
-    """The states of a connection, in the order in which it goes through them: HANDSHAKE, OPEN (both sides
-    use it; may be skipped), ENDING (one side has closed it or writing has failed; data that has arrived may
-    still be read), RELEASED."""
+    """The states of a connection, in the order in which it goes through them: HANDSHAKE; OPEN (both sides use
+    the connection; skipped if they never agree to use it); ENDING (one side has closed it or writing has
+    failed; data that has arrived may still be read); RELEASED."""
 
     HANDSHAKE = "handshake"
     """The two sides have not agreed to use the connection."""
@@ -58,10 +58,12 @@ class ConnectionState(Enum):
 class MemberConnection:
     """A connection over a socket with another member or the keeper, from the handshake to its end.
 
-    Only the connection's reading thread closes the socket and calls the receiver (except for attending
-    threads, see :mod:`.attending`); other threads may send and :meth:`close`. ``remote``: the peer's address,
-    for the log. ``limits``: the largest messages and bodies. ``outbox_limit``: the bytes that may wait to be
-    sent; more end the connection."""
+    Only the connection's reading thread closes the socket and calls the receiver; a thread that waits for an
+    answer may *attend* the connection, that is, do so in place of the reading thread (:mod:`.attending`).
+    Other threads may send and :meth:`close`. ``remote``: the peer's address, for the log. ``limits``: the
+    largest messages and bodies. ``outbox_limit``: the bytes that may wait to be sent; more end the
+    connection.
+    """
 
     def __init__(self, channel: Channel, remote: str, *, limits: Limits, outbox_limit: int) -> None:
         #: The other side's proven name; before the proof, its address.
@@ -106,18 +108,19 @@ class MemberConnection:
     # ---- Peer
 
     def send(self, message: msgspec.Struct, body: Sequence[Part] = ()) -> None:
-        """Send a message to the peer without waiting, see
-        :meth:`~sqlfront_cluster.network.transport.Peer.send`."""
+        """Send a message to the peer, after all earlier messages and without waiting; it is dropped if the
+        connection has ended. Raises OperationalError if the message or the body is larger than the peer
+        accepts."""
         self._outbox.send(encode_frame(_MESSAGE, message, body, self._limits))
 
     def corked(self) -> AbstractContextManager[None]:
-        """Return a context manager that sends the messages of its block together, see
-        :meth:`~sqlfront_cluster.network.transport.Peer.corked`."""
+        """Return a context manager that collects the messages of its block and sends them at the block's end,
+        in a single system call if possible."""
         return self._outbox
 
     def listen(self) -> bool:
-        """Handle the messages that have arrived, from within a long call of the receiver; return False if the
-        connection has ended, else True. See :meth:`~sqlfront_cluster.network.transport.Peer.listen`."""
+        """Handle the messages that have arrived, from within a long call of the receiver on the reading
+        thread; does nothing on any other thread. Return False if the connection has ended, else True."""
         if not self._reading._is_owned():  # type: ignore[attr-defined]
             return True
         self._outbox.push()  # even while corked: the other side waits for signs of life, too
@@ -129,8 +132,8 @@ class MemberConnection:
         return self._ended is None
 
     def close(self, reason: str) -> None:
-        """End the connection, and send the ``reason`` to the peer if possible; see
-        :meth:`~sqlfront_cluster.network.transport.Peer.close`."""
+        """End the connection, and send the ``reason`` to the peer if possible. Only the first call has an
+        effect."""
         with self._closing:
             if self._reason is not None:
                 return
@@ -296,8 +299,9 @@ class MemberConnection:
     # ---- attending, see sqlfront_cluster.network.attending
 
     def begin(self) -> bool:
-        """Suspend the reading thread, so that the calling thread may attend the connection, and return True.
-        Return False if it can't be attended now; it may be possible at the next call."""
+        """Suspend the reading thread, so that the calling thread may read the connection in its place (attend
+        it), and return True. Return False if that is not possible now; it may be possible at the next call.
+        """
         if get_ident() == self._thread or not self._reading.acquire(False):
             self._wanted = Gate.possible
             return False
@@ -310,12 +314,14 @@ class MemberConnection:
 
     @property
     def descriptor(self) -> int:
-        """The socket's file descriptor, for the attending thread to poll."""
+        """The socket's file descriptor, for polling by the thread that reads the connection in place of the
+        reading thread."""
         return self.channel.socket.fileno()
 
     def handle(self) -> bool:
-        """Wait for a message, and handle it and all further messages that have arrived, on the attending
-        thread. Returns False if the connection has ended, else True."""
+        """Wait for a message, and handle it and all further messages that have arrived; called by the thread
+        that reads the connection in place of the reading thread. Returns False if the connection has ended,
+        else True."""
         try:
             self._ended = self._handle_next() or self._handle_buffered() or self._ended
         except Exception as error:  # noqa: BLE001 - raised again by the reading thread
@@ -326,7 +332,8 @@ class MemberConnection:
         return self._ended is None
 
     def end(self) -> None:
-        """Let the reading thread go on. Does nothing unless the calling thread attends the connection."""
+        """Let the reading thread go on. Does nothing unless :meth:`begin` has suspended it for the calling
+        thread."""
         if get_ident() != self._thread and self._reading._is_owned():  # type: ignore[attr-defined]
             if self._gate is not None:
                 self._gate.open() if self._ended is None else self._gate.wake()

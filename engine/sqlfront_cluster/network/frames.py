@@ -47,7 +47,7 @@ class OtherProtocol(InvalidMessage):
 
 
 class OtherEncryption(InvalidMessage):
-    """The error for TLS from the peer where plain frames were expected."""
+    """The error of a peer that sends TLS where unencrypted frames were expected."""
 
 
 #: The first bytes of TLS's alerts and handshakes (RFC 8446, 5.1).
@@ -55,7 +55,8 @@ _TLS_RECORDS: Final = (b"\x15\x03", b"\x16\x03")
 
 
 class FrameKind(IntEnum):
-    """The addressee of a frame's message: the peer's transport, or the member behind it."""
+    """The addressee of a frame's message: the peer's transport (CONTROL), or the member that uses the
+    transport (MESSAGE)."""
 
     CONTROL = 0  #: the transports themselves
     MESSAGE = 1  #: the members
@@ -75,8 +76,8 @@ UNAUTHENTICATED: Final = Limits(message=4096, body=0)
 
 
 class IncomingFrame(NamedTuple):
-    """A received frame. ``kind``: a :class:`FrameKind` as a number. ``body``: None for an empty body.
-    ``size``: bytes, including the header."""
+    """A received frame: a message with its header and body. ``kind``: a :class:`FrameKind` as a number.
+    ``body``: None for an empty body. ``size``: bytes, including the header."""
 
     kind: int
     message: msgspec.Struct
@@ -85,9 +86,9 @@ class IncomingFrame(NamedTuple):
 
 
 class OutgoingFrame(NamedTuple):
-    """A frame to be sent. ``name``: the name of the message's type, for the statistics; empty for control
-    messages. ``parts``: the non-empty pieces of the frame, for each of which ``len`` is the size in bytes.
-    ``size``: bytes of all parts."""
+    """A frame to be sent: a message with its header and body. ``name``: the name of the message's type, for
+    the statistics; empty for control messages. ``parts``: the non-empty pieces of the frame, for each of
+    which ``len`` is the size in bytes. ``size``: bytes of all parts."""
 
     name: str
     parts: list[bytes | memoryview | pa.Buffer]
@@ -145,7 +146,7 @@ def encode_frame(
     kind: int, message: msgspec.Struct, body: Sequence[Part] = (), limits: Limits | None = None
 ) -> OutgoingFrame:
     """Return the frame for a message, which must be frozen, and its body. ``kind``: a :class:`FrameKind`. The
-    frame refers to the body's parts without copying them. The same message object for several peers is
+    frame refers to the body's parts without copying them. A message object that is sent to several peers is
     encoded once.
 
     Raises OperationalError if the message or the body is larger than ``limits`` allow (None = no limits).
@@ -171,12 +172,12 @@ _PLAIN: Final = frozenset({bytes, pa.Buffer})
 
 
 class FrameReader:
-    """A reader of frames from a stream of bytes.
+    """A reader of frames (messages with their headers and bodies) from a stream of bytes.
 
-    ``receive``: fills a buffer with received bytes, see
-    :meth:`~sqlfront_cluster.network.channels.Channel.receive`. ``limits``: the largest accepted message and
-    body. ``decoders``: the decoder of each :class:`FrameKind`; a frame of a kind without a decoder is
-    refused. ``limits`` and ``decoders`` may be changed between two reads.
+    ``receive``: waits for bytes, fills a buffer with them, and returns their number, 0 at the end.
+    ``limits``: the largest accepted message and body. ``decoders``: the decoder of each :class:`FrameKind`; a
+    frame of a kind without a decoder is refused. ``limits`` and ``decoders`` may be changed between two
+    reads.
     """
 
     __slots__ = ("_buffer", "_end", "_receive", "_start", "_view", "decoders", "limits")

@@ -73,19 +73,20 @@ class Refused(msgspec.Struct, frozen=True, tag=True):
 
 
 class ConnectionVerdict(msgspec.Struct, frozen=True, tag=True):
-    """The decision of one member whether to use this connection, see
-    :mod:`sqlfront_cluster.network.settlement`. ``instead``: None = use it; otherwise the id of another
-    connection between the two members, which is used or being made, and is to be used in its place."""
+    """The decision of one member whether to use this connection, so that a pair of members uses only one.
+    ``instead``: None = use this one; otherwise the id of another connection between the two members, which is
+    used or being made, and is to be used in its place."""
 
     instead: _Nonce | None
 
 
 class Settled(msgspec.Struct, frozen=True, tag=True):
-    """The agreement: the sender uses this connection from now on."""
+    """The agreement at the end of a handshake: the sender uses this connection from now on."""
 
 
 class Goodbye(msgspec.Struct, frozen=True, tag=True):
-    """The reason why the sender closes the connection; the only control message after ``Settled``."""
+    """The reason why the sender closes the connection; the only message between transports (not members) that
+    may follow ``Settled``."""
 
     reason: str
 
@@ -121,9 +122,9 @@ class MemberCredentials:
         return f"Credentials({self.identity!r})"
 
     def code(self, side: str, *told: object) -> bytes:
-        """Return the code by which the ``side`` ("initiator" or "acceptor") proves that it knows the secret:
-        the HMAC-SHA256 over the protocol's version, the side, and ``told``, the values of the handshake so
-        far."""
+        """Return the code by which one ``side`` of a handshake ("initiator" or "acceptor") proves that it
+        knows the secret: the HMAC-SHA256 over the protocol's version, the side, and ``told``, the values that
+        both sides have exchanged so far."""
         text = msgspec.msgpack.encode(("sqlfront", PROTOCOL_VERSION, side, told))
         return hmac.digest(self.secret, text, "sha256")
 
@@ -222,7 +223,8 @@ class Conversation(Protocol):
     """The methods of a connection that :func:`perform` needs."""
 
     def tell(self, message: Control) -> None:
-        """Send a control message, and wait until the network has accepted it."""
+        """Send a control message, which is for the peer's transport and not for the member that uses it, and
+        wait until the network has accepted the message."""
 
     def hear(self) -> msgspec.Struct | None:
         """Wait for the next message and return it; None at the end of the connection."""

@@ -105,7 +105,8 @@ class Line:
     # ---- the handshake's conversation
 
     def tell(self, message: Control) -> None:
-        """During the handshake: send a control message, and wait until the network has accepted it."""
+        """During the handshake: send a control message, which is for the member's transport, and wait until
+        the network has accepted the message."""
         self._channel.write(deque(encode_frame(int(FrameKind.CONTROL), message).parts), wait=True)
 
     def hear(self) -> msgspec.Struct | None:

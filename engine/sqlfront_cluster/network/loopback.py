@@ -62,7 +62,7 @@ class LoopbackNetwork:
             return self._transports.get(name)
 
     def begin(self) -> None:
-        """Start the delivering thread, unless the thread runs or the network has no members."""
+        """Start the thread that delivers all messages, unless it runs already or the network has no members."""
         with self._lock:
             if self._thread is None and self._transports:
                 self._thread = Thread(
@@ -122,22 +122,23 @@ class LoopbackPeer:
         self._other, other._other = other, self
 
     def send(self, message: msgspec.Struct, body: Sequence[Part] = ()) -> None:
-        """Queue the message for the peer, see :meth:`~sqlfront_cluster.network.transport.Peer.send`."""
+        """Queue the message, to be delivered to the other member after all earlier messages; the sender
+        doesn't wait."""
         self._network.deliver(lambda: self._hand_over(message, body))
 
     def corked(self) -> AbstractContextManager[None]:
-        """Return a context manager that does nothing: sending the messages of a block together has no
-        advantage here. See :meth:`~sqlfront_cluster.network.transport.Peer.corked`."""
+        """Return a context manager that does nothing: sending the messages of a block together, as over a
+        socket, has no advantage within a process."""
         return _NOT_CORKED
 
     def listen(self) -> bool:
-        """Return whether the connection is open; no message can be handled in between, since one thread
-        delivers all."""
+        """Return whether the connection is open. No message is handled meanwhile, since a single thread
+        delivers all messages of the network."""
         return self._open
 
     def close(self, reason: str) -> None:
-        """Queue the end of the connection, for the given reason; see
-        :meth:`~sqlfront_cluster.network.transport.Peer.close`."""
+        """Queue the end of the connection, so that the messages sent before are still delivered; ``reason``
+        is told to the receivers of both members."""
         self._network.deliver(lambda: self.end(reason))
 
     def statistics(self) -> PeerStatistics:
@@ -195,15 +196,14 @@ class LoopbackTransport:
         self._past = TrafficCounter(), TrafficCounter()
 
     def start(self, receiver: Receiver) -> None:
-        """Begin to deliver messages to ``receiver``, see
-        :meth:`~sqlfront_cluster.network.transport.Transport.start`."""
+        """Begin to deliver connections and messages to ``receiver``. To be called once."""
         self.receiver = receiver
         if self._state is _TransportState.NEW:
             self._state = _TransportState.STARTED
 
     def connect(self, address: str) -> None:
-        """Connect to the member named ``address``, see
-        :meth:`~sqlfront_cluster.network.transport.Transport.connect`."""
+        """Begin to connect to the member named ``address``, and return at once: a call of the receiver's
+        ``connected`` or ``disconnected`` follows, unless the member is connected already."""
         if self._state is not _TransportState.CLOSED:
             self._network.begin()
             self._network.deliver(lambda: self._connect(address))
@@ -211,8 +211,8 @@ class LoopbackTransport:
     def attend(
         self, peers: Sequence[Peer], done: Callable[[], bool], send: Callable[[], None] = lambda: None
     ) -> bool:
-        """Call ``send`` and return False: the calling thread can't read the answer, since only the delivering
-        thread delivers. See :meth:`~sqlfront_cluster.network.transport.Transport.attend`."""
+        """Call ``send`` and return False: the calling thread can't handle the answer itself, since only the
+        delivering thread of the network calls receivers."""
         send()
         return False
 
@@ -230,8 +230,8 @@ class LoopbackTransport:
         )
 
     def close(self) -> None:
-        """End all connections and leave the network; see
-        :meth:`~sqlfront_cluster.network.transport.Transport.close`."""
+        """End all connections and leave the network. When this method returns, the receiver gets no more
+        calls (unless the receiver itself has called this method)."""
         if self._state is not _TransportState.CLOSED:
             self._state = _TransportState.CLOSED
             self._network.deliver(self._leave)

@@ -14,8 +14,8 @@ from sqlfront_cluster.network.transport import TrafficCounter
 
 
 class Outbox(AbstractContextManager[None]):
-    """A queue of frames that are to be written to a channel. As a context manager it collects frames until
-    the end of the outermost block.
+    """A queue of frames that are to be written to a channel, in order and without a wait of the sender. As a
+    context manager it collects frames until the end of the outermost block.
 
     A frame passes three queues: ``_arrived`` (any thread appends), ``_admitted`` (counted, under
     ``_admission``) and ``_pending`` (being written, by the thread that holds ``_turn``). A thread never waits
@@ -112,7 +112,7 @@ class Outbox(AbstractContextManager[None]):
 
     def flush(self) -> None:
         """Write the bytes that the channel itself has to send (messages of TLS), without waiting. If another
-        thread is writing, that thread writes them."""
+        thread is writing already, that other thread writes the bytes."""
         if self._turn.acquire(False):
             if self._write(wait=False):
                 self._turn.release()

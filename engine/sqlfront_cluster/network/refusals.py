@@ -31,8 +31,8 @@ class Refusals:
 
     def add(self, remote: str, reason: str) -> bool:
         """Count a refused connection from the address ``remote``, and log it at once unless the last line is
-        less than a period old. Return True if the caller has to call :meth:`tell` later: this refusal is not
-        logged, and is the first that waits."""
+        less than a period old. Return True if the caller has to call :meth:`tell` later: this refusal was not
+        logged, and no earlier one waits to be logged."""
         with self._lock:
             self.total += 1
             self._unlogged += 1

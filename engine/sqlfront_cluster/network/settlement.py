@@ -22,8 +22,8 @@ _ANEW: Final = "the member has connected anew"
 
 
 class Connections:
-    """All connections of the member ``name``: those in their handshake, and the one that is used with each
-    other member."""
+    """All connections of the member ``name``: those still in their handshake, and for each other member the
+    single connection that is used with it."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -41,13 +41,15 @@ class Connections:
             self._all.add(connection)
 
     def know(self, connection: MemberConnection) -> None:
-        """Register the connection under its id, by which the peer may refer to it."""
+        """Register the connection under its id, by which the peer may name it when it decides about another
+        connection between the two members."""
         with self._lock:
             self._known[connection.id] = connection
 
     def forget(self, connection: MemberConnection) -> None:
-        """Remove an ended connection. If it had replaced a connection whose end is still being reported to
-        the receiver, the replaced connection counts again as the one that is used with the peer."""
+        """Remove an ended connection. If the connection had replaced an earlier one, whose end is still being
+        reported to the receiver, the earlier one counts again as the connection that is used with the peer.
+        """
         with self._lock:
             self._all.discard(connection)
             if self._known.get(connection.id) is connection:

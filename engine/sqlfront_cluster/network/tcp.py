@@ -72,8 +72,8 @@ class NetworkSettings:
     ``limits``: the largest accepted messages and bodies. ``tls``: the certificates by which TCP connections
     are encrypted, None = made from the secret. ``insecure``: no connection is encrypted. ``connect_timeout``:
     seconds for making a connection. ``handshake_timeout``: seconds for all steps before the first message.
-    ``outbox_limit``: bytes that may wait for a peer that reads nothing. ``unauthenticated_limit``: incoming
-    connections that may be in their handshakes at a time; one more ends the oldest of them.
+    ``outbox_limit``: bytes that may wait for a peer that reads nothing. ``unauthenticated_limit``: the most
+    incoming connections that may be in their handshakes at a time; a further one ends the oldest of them.
     ``refusal_period``: seconds in which refused connections, after the first, are logged together in one
     line. ``never_calls``: the name of a member (the keeper) that never connects to others; a connection from
     this name is refused.
@@ -149,16 +149,16 @@ class TcpTransport:
         self._wake, self._woken = socket.socketpair()
 
     def start(self, receiver: Receiver) -> None:
-        """Accept connections, and call ``receiver`` from now on; see
-        :meth:`~sqlfront_cluster.network.transport.Transport.start`."""
+        """Accept connections, and call ``receiver`` for connections and messages from now on. To be called
+        once."""
         self._receiver = receiver
         if self._listeners:
             self._run(self._listen, "listener")
 
     def connect(self, address: str) -> None:
-        """Begin to connect to the member at ``address``, and return at once; see
-        :meth:`~sqlfront_cluster.network.transport.Transport.connect`. Raises ProgrammingError for an invalid
-        address."""
+        """Begin to connect to the member at ``address``, and return at once: a call of the receiver's
+        ``connected`` or ``disconnected`` follows, unless the member is connected already. Raises
+        ProgrammingError for an invalid address."""
         target = Address.parse(address)
         if not self._connections.connected(address):
             self._run(lambda: self._dial(target, address), f"to-{address}")
@@ -166,8 +166,9 @@ class TcpTransport:
     def attend(
         self, peers: Sequence[Peer], done: Callable[[], bool], send: Callable[[], None] = lambda: None
     ) -> bool:
-        """Handle messages of ``peers`` on this thread until ``done()`` is true; see
-        :meth:`~sqlfront_cluster.network.transport.Transport.attend`."""
+        """Call ``send``, which sends a request, and handle messages of ``peers`` on this thread until
+        ``done()`` is true; then return True. Return False if that is impossible or has ended early: ``send``
+        was called nevertheless, and another thread handles the answer."""
         return attend([peer for peer in peers if isinstance(peer, MemberConnection)], done, send)
 
     def statistics(self) -> NetworkStatistics:
@@ -184,9 +185,9 @@ class TcpTransport:
         return NetworkStatistics(peers, sent.snapshot(), received.snapshot(), self._refusals.total)
 
     def close(self) -> None:
-        """End all connections and accept no more; see
-        :meth:`~sqlfront_cluster.network.transport.Transport.close`. A connection that is just being made may
-        end a little later, without a call of the receiver."""
+        """End all connections and accept no more. When this method returns, the receiver gets no more calls
+        (unless the receiver itself has called this method). A connection that is just being made may end a
+        little later, without a call of the receiver."""
         with self._lock:
             first, self._closed = not self._closed, True
             threads = self._threads - {current_thread()}

@@ -62,12 +62,12 @@ class Peer(Protocol):
 class Receiver(Protocol):
     """The object to which a transport delivers connections and messages: a member.
 
-    Methods are called by threads of the transport and by attending threads (:meth:`Transport.attend`). For
-    one peer, calls come one after the other (except within :meth:`Peer.listen`), in the order ``connected``,
-    any number of ``received``, ``disconnected``; for different peers, at the same time. Methods must not
-    block. No method is called from within :meth:`Peer.send`, so locks may be held while sending. At most one
-    peer of a name is connected at a time: the old peer's ``disconnected`` comes before the new peer's
-    ``connected``.
+    Methods are called by threads of the transport, and by threads that wait for an answer in
+    :meth:`Transport.attend`. For one peer, calls come one after the other (except within
+    :meth:`Peer.listen`), in the order ``connected``, any number of ``received``, ``disconnected``; for
+    different peers, at the same time. Methods must not block. No method is called from within
+    :meth:`Peer.send`, so locks may be held while sending. At most one peer of a name is connected at a time:
+    the old peer's ``disconnected`` comes before the new peer's ``connected``.
     """
 
     def connected(self, peer: Peer) -> None:
@@ -126,8 +126,8 @@ class Transport(Protocol):
 
 class UnconnectedPeer:
     """The peer in a call of :meth:`Receiver.disconnected` for a member that could not be reached.
-    ``refused``: True if the two don't belong together (other secret, encryption or version), so that trying
-    again is useless."""
+    ``refused``: True if the members can't belong to one cluster (they have another secret, encryption or
+    version), so that trying again is useless."""
 
     __slots__ = ("name", "refused")
 

@@ -13,8 +13,9 @@ def target_of(edge: Edge) -> Vertex:
 
 
 class StageParts:
-    """A search for the parts of a DAG. At first each vertex is a part; then each local edge joins two parts,
-    unless rows also go from the first to the second part by a path over a distributed edge."""
+    """A search for the parts of a DAG, each of which becomes a stage of a durable job. At first each vertex
+    is a part; then each local edge joins two parts, unless rows also go from the first to the second part by
+    a path over a distributed edge."""
 
     def __init__(self, dag: DAG) -> None:
         self._dag = dag
@@ -75,8 +76,9 @@ def _levels(dag: DAG) -> dict[str, int]:
 
 
 def ordered(dag: DAG, parts: Iterable[set[str]]) -> list[tuple[str, ...]]:
-    """Return the names of the vertices of each part, the parts in topological order: rows go from earlier
-    parts to later ones. Raises InternalError if two parts need each other's rows."""
+    """Return the names of the vertices of each part (the vertices that become one stage), the parts in
+    topological order: rows go from earlier parts to later ones. Raises InternalError if two parts need each
+    other's rows."""
     order = {vertex.name: place for place, vertex in enumerate(dag)}
     waiting = sorted(parts, key=lambda part: min(map(order.__getitem__, part)))
     done: set[str] = set()

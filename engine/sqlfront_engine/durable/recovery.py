@@ -51,8 +51,8 @@ def reset_after_loss(plan: StagePlan, state: JobState) -> Reset:
 
 
 def reset_for(plan: StagePlan, state: JobState, lost: Collection[TaskId]) -> Reset:
-    """Return the tasks to run again because the files of the finished tasks ``lost`` can't be read, with the
-    tasks that depend on changed rows."""
+    """Return the tasks to run again because the files of the finished tasks ``lost`` can't be read and are
+    still needed, with the tasks that have read rows which may be different after that."""
     tasks: set[TaskId] = set()
     changed: set[int] = set()
     while True:

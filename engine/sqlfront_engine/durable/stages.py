@@ -33,8 +33,9 @@ from sqlfront_values.expressions import SortKey, expressions_in
 
 
 class OutputKind(Enum):
-    """The ways in which a stage's output rows are distributed among the tasks of the stages that read
-    them."""
+    """The ways in which a stage's output rows are distributed among the tasks of the stages that read them:
+    by the key's partition (BY_KEY), all rows to every task (ALL), batches to the tasks in turn (DEALT), or to
+    the task of the same number (KEPT); or the rows are the job's result (RESULT)."""
 
     BY_KEY = "by key"
     """A row goes to the task that has the partition of the row's key."""

@@ -28,9 +28,10 @@ def take_over(
     claim: EpochClaim, plan: StagePlan, folder: str, *, incarnation: str, settings: LogSettings
 ) -> tuple[EventLog, JobState]:
     """Begin the next epoch of a job whose coordinator is gone, and return the job's log and state. The first
-    record of the epoch names the finished tasks, and those of them that run again, since a file that is still
-    needed is lost. Then the files in ``folder``, the directory of the job's spool files, that belong to no
-    finished task are removed."""
+    record of the epoch names the finished tasks, and those that have to run again, since a spool file that is
+    still needed is lost. Then the files in ``folder``, the directory of the job's spool files, that belong to
+    no finished task are removed. ``incarnation``: the unique id of this process. Raises OperationalError if
+    the log can't be written, or if another member has claimed a later epoch."""
     state = JobState.of(claim.replay)
     reset = Reset() if state.ended is not None else reset_after_loss(plan, state)
     state.forget(reset.tasks)

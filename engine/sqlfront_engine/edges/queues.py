@@ -73,9 +73,10 @@ class Output(Protocol):
 
 
 class BatchQueue:
-    """A bounded queue of batches between one producer and one consumer, without locks (see the module's
-    docstring): an :class:`Output` for the producer, an :class:`Input` for the consumer. ``size_limit``: the
-    most batches in the queue; ``byte_limit``: the most bytes, unless a single batch is larger."""
+    """A bounded queue of batches between one producer and one consumer, without locks: an :class:`Output` for
+    the producer, an :class:`Input` for the consumer. A side that can't go on is woken after the next change
+    of the queue. ``size_limit``: the most batches in the queue; ``byte_limit``: the most bytes, unless a
+    single batch is larger."""
 
     __slots__ = (
         "_batches",

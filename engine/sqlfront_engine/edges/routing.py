@@ -37,8 +37,8 @@ class UnlinkedOutput:
 
 
 class UnreachableOutput(UnlinkedOutput):
-    """The output of a local edge whose consumer runs only on another member: there must be no rows to
-    send."""
+    """The output of a local edge whose consumer runs only on another member. No rows may reach this output:
+    each offered batch raises InternalError."""
 
     __slots__ = ("_edge",)
 

@@ -28,8 +28,8 @@ UNCOUNTED: Final = 0.001
 
 
 class Execution:
-    """A run of a DAG on this member. Its tasklets report their ends and errors here; the queue of the result
-    wakes it.
+    """A run of a DAG on this member. The run's tasklets report their ends and errors to this object; the
+    queue of the result wakes the thread that reads the result through this object.
 
     The execution ends when all tasklets have ended and all holds (:meth:`hold`) are released, such as a hold
     for the answer of another member. After :meth:`stop`, the execution waits for its tasklets only.
@@ -181,8 +181,8 @@ class Execution:
         self._count_down(0)  # the tasklets may have ended before, with only the rest to wait for
 
     def release(self) -> None:
-        """Release one of the holds that :meth:`hold` has set; the job can't end before the last one is
-        released."""
+        """Release one of the holds that :meth:`hold` has set, each of which keeps the job from ending. To be
+        called once for each hold."""
         self._count_down(0, released=1)
         if not self._held:  # a waiting reader checks whether the job can go on
             self.wake()

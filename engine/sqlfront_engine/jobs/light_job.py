@@ -56,8 +56,8 @@ class LightJob:
 
     def poll(self) -> Polled:
         """Return the next batch of a job on threads, without waiting: NOTHING if no batch is ready, None
-        after the last batch. Raises the error that :meth:`join` raises if the job has failed or was
-        stopped."""
+        after the last batch. If the job has failed or was stopped, raises the job's error, OperationalError
+        after a cancellation or a timeout."""
         return self._execution.poll_batch()
 
     def join(self, timeout: float | None = None) -> bool:
@@ -65,8 +65,8 @@ class LightJob:
         ``timeout`` seconds (None = no limit).
 
         Raises the first error of the job; OperationalError with SQLSTATE HY008 after a cancellation and 57014
-        after a timeout. If the job has a result, read all of it before. An inline job runs in this call, to
-        its end whatever the ``timeout``.
+        after a timeout. If the job has a result, read all of it before. An inline job, which has no threads
+        of its own, runs within this call, to its end whatever the ``timeout``.
         """
         return self._execution.wait(timeout)
 
@@ -89,7 +89,8 @@ class ResultReader(ClosingContext):
     """A reader of a job's result; an iterator and a context manager. :meth:`close` before the end cancels the
     job.
 
-    Raises the job's error as :meth:`LightJob.join` does, once all tasklets have ended.
+    Once all tasklets have ended, the iteration raises the job's first error, or OperationalError if the job
+    was cancelled or its timeout is over.
     """
 
     def __init__(self, job: LightJob) -> None:

@@ -69,7 +69,7 @@ class JobElsewhere(Job, Protocol):
 
 
 class QueryRun:
-    """A running query: the state that its jobs share, which run one after another.
+    """A running query: the state that the query's jobs, which run one after another, share.
 
     ``id`` is unique in the cluster; ``budget`` is the memory that the jobs may hold together; ``began``, in
     seconds of the engine's clock, is the start from which the timeout counts. Made by

@@ -114,9 +114,10 @@ class TaskletPlace(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Blueprint(msgspec.Struct, frozen=True):
-    """The tasklets of a DAG on one member, and the links between them. Indexes of tasklets are positions in
-    ``places``. ``sink``: the index of the tasklet that emits the result; the result's queue has the index
-    after the last link. None if the DAG has no result, or the result is on another member."""
+    """The tasklets of a DAG on one member, and the links between them. ``places`` describes the tasklets; the
+    index of a tasklet is its position there. ``sink``: the index of the tasklet that emits the result; None
+    if the DAG has no result, or the result is on another member. The result's queue has the index after the
+    last link."""
 
     places: tuple[TaskletPlace, ...]
     links: tuple[AnyLink, ...]
@@ -126,12 +127,13 @@ class Blueprint(msgspec.Struct, frozen=True):
 def draw(
     dag: DAG, member: str, placement: Placement, default_parallelism: int, partition_count: int
 ) -> Blueprint:
-    """Return the blueprint of a locked DAG on ``member``; an empty one if the member runs no part of the
-    DAG. ``default_parallelism``: the number of instances of a vertex that sets none
+    """Return the blueprint of a locked DAG on ``member``; an empty one if the member runs no part of the DAG.
+    ``default_parallelism``: the number of instances of a vertex that sets none
     (:meth:`~sqlfront_engine.dag.Vertex.parallelism`). ``partition_count``: the number of partitions among
     which edges divide keys.
 
-    Raises InterfaceError for an edge whose kind of distribution is impossible, and for several results.
+    Raises InterfaceError for an edge whose routing doesn't allow its distribution, such as an isolated edge
+    that is distributed, and for several results.
     """
     for edge in dag.edges:
         _check_distribution(edge)

@@ -113,7 +113,8 @@ def plan_execution(
     errors, ``reader`` is woken by the result's queue, ``budget`` is the query's memory budget. ``settings``
     and ``resources`` are for the processors' contexts; ``partition_count``: the number of partitions among
     which keys are divided. ``measured``: the tasklets count bytes, too. ``files``: the files that processors
-    may open. Raises InterfaceError for an edge whose kind of distribution is impossible.
+    may open. Raises InterfaceError for an edge whose routing doesn't allow its distribution, such as an
+    isolated edge that is distributed.
     """
     dag.lock()
     blueprint = _blueprint(dag, member, default_parallelism, partition_count)

@@ -28,7 +28,7 @@ def footprint(batch: pa.RecordBatch) -> int:
 def take_all(ordinal: int, context: ProcessorContext, columns: Sequence[int] | None = None) -> Block:
     """Take all rows of input ``ordinal``, and return them as one batch, whose bytes stay charged to the
     memory account of ``context``; None if there are no rows. ``columns``: the ordinals of the columns to
-    keep, None = all. This is a generator that yields the requests."""
+    keep, None = all. A processor calls this with ``yield from``, since it yields the requests for batches."""
     batches, size = yield from _take(ordinal, None, context, columns=columns)
     if len(batches) < 2:
         return batches[0] if batches else None
@@ -41,7 +41,8 @@ def take_all(ordinal: int, context: ProcessorContext, columns: Sequence[int] | N
 
 class Blocks:
     """An input as batches of a useful size, since operators over columns pay per call: many small batches
-    cost more than copying the batches together. ``reductions`` drop rows before the rows take memory.
+    cost more than copying the batches together. ``reductions`` are filters that drop rows before the rows
+    take memory.
 
     The last block stays charged to the memory account of ``context`` until :meth:`give_back` or the next
     :meth:`take`. The charge includes the memory for grouping or matching the block's rows, and as many bytes
@@ -56,7 +57,7 @@ class Blocks:
 
     def take(self, rows: int) -> Block:
         """Return the next block, of at least ``rows`` rows (fewer at the input's end); None if the input has
-        ended. This is a generator that yields the requests for batches."""
+        ended. A processor calls this with ``yield from``, since it yields the requests for batches."""
         self.give_back()
         batches, size = yield from _take(self._ordinal, rows, self._context, self._reductions)
         self._charged = size

@@ -67,8 +67,8 @@ class Constants:
         self._places: dict[int, int] = {}
 
     def place(self, expression: Expr) -> int:
-        """Return the index at which each run has the value of the expression in its constants; a new
-        expression is added at the end."""
+        """Return the position of the expression among the constants, at which each run of the plan has the
+        expression's value; a new expression is added at the end."""
         place = self._places.setdefault(id(expression), len(self.expressions))
         if place == len(self.expressions):
             self.expressions.append(expression)

@@ -11,8 +11,8 @@ Keys = Callable[[ProgramRun], Sequence[Row]]
 
 class KeyPart:
     """The values to look up for one column of a key. ``candidates``: the positions of these values among the
-    run's constants. ``asks_for_null``: whether a null value finds rows with null; if not, it finds
-    nothing."""
+    run's constants. ``asks_for_null``: a null among the values finds the rows with null in the column; if
+    false, a null finds no row."""
 
     __slots__ = ("asks_for_null", "candidates")
 
@@ -53,8 +53,9 @@ class KeyParts:
 
 
 def found_rows(source: int, keys: Keys) -> RowFunction:
-    """Return a function of a run that looks up the rows of ``keys`` in a table. ``source``: the position of
-    the table's lookup function in :attr:`ProgramRun.finds`."""
+    """Return a function that looks up rows in a table, given a run of the row program: the rows of the keys
+    that ``keys(run)`` returns. ``source``: the position of the table's lookup function in
+    :attr:`ProgramRun.finds`."""
 
     def rows(run: ProgramRun) -> Sequence[Row]:
         wanted = keys(run)

@@ -27,9 +27,9 @@ class NotByRows(Exception):
 
 class ProgramRun(msgspec.Struct, frozen=True):
     """The data of one run of a row program. ``constants``: the values of the program's constants. ``finds``:
-    the lookup function of each source. ``tables``: all rows of the small tables. ``literal``: a function that
-    replaces an expression such as a parameter or the current date by its literal in this run. ``kept``: by
-    vertex, the rows of vertices that several other vertices read."""
+    for each source the function that looks up rows by their keys. ``tables``: all rows of the small tables.
+    ``literal``: a function that replaces an expression such as a parameter or the current date by its literal
+    in this run. ``kept``: by vertex name, the rows of vertices that several other vertices read."""
 
     constants: Sequence[object]
     finds: Sequence[Find]
@@ -43,15 +43,16 @@ RowFunction: TypeAlias = Callable[[ProgramRun], Sequence[Row]]
 
 
 class RowStep(msgspec.Struct, frozen=True):
-    """A vertex of a DAG as a function from a run to Python rows; ``types`` are the types of the rows'
-    columns."""
+    """A vertex of a DAG in a row program: ``rows`` is a function from a run of the program to the vertex's
+    output, as Python rows; ``types`` are the types of the rows' columns."""
 
     rows: RowFunction
     types: tuple[pa.DataType, ...]
 
 
 def checked(rows: Sequence[Row]) -> Sequence[Row]:
-    """Return the rows unchanged; raise NotByRows if there are more than :data:`MOST_ROWS`."""
+    """Return the rows unchanged. Raises NotByRows, so that the query runs as a job instead, if there are more
+    than :data:`MOST_ROWS` rows."""
     if len(rows) > MOST_ROWS:
         raise NotByRows
     return rows

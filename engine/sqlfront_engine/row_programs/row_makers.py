@@ -48,8 +48,8 @@ def picker(ordinals: Sequence[int]) -> Callable[[Row], Row]:
 
 
 def grouped(rows: Sequence[Row], key: Callable[[Row], Row]) -> dict[Row, list[Row]]:
-    """Group the rows by ``key(row)``. The keys have the order of their first rows, the rows of a key that of
-    ``rows``."""
+    """Group the rows by ``key(row)``. The keys are in the order of their first rows; the rows of a key keep
+    their order."""
     groups: dict[Row, list[Row]] = {}
     for row in rows:
         value = key(row)

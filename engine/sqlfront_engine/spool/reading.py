@@ -20,7 +20,8 @@ _CHUNK: Final = 2**20
 
 
 class Verification(Enum):
-    """The choices for what is checked in a spool file before its rows are read."""
+    """The choices for what is checked in a spool file before its rows are read: its size, schema and numbers
+    of batches and rows (SIZE), or in addition the checksum of all bytes (FULL)."""
 
     SIZE = "size"
     """The file's size, its schema, and the numbers of batches and rows. A flipped bit is not found."""

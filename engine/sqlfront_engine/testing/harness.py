@@ -50,15 +50,15 @@ def verify_processor(
     orders: int = 50,
     context: Callable[[], ProcessorContext] | None = None,
 ) -> None:
-    """Run one instance of ``processor`` over ``inputs`` in ``orders`` adverse ways, and compare the rows of
-    its output with ``expected`` each time. ``inputs`` has one sequence of batches per ordinal, in logical or
-    physical form.
+    """Run one instance of ``processor`` over ``inputs`` in ``orders`` adverse ways (other cuts of the
+    batches, empty batches, short queues, other orders of tasklets), and compare the rows of its output with
+    ``expected`` each time. ``inputs`` has one sequence of batches per ordinal, in logical or physical form.
 
     If ``expected`` is a table, column names and (logical) types have to agree, too. Without ``ordered`` rows
     compare as a multiset. Floats compare with a relative tolerance of 1e-9 (NaN equals NaN, 0.0 differs from
     -0.0), all other values exactly. Each order runs a second time with a consumer that stops early; after
     either run all memory has to be free. ``context`` makes a new context of the processor for each run; None:
-    the engine's own, for a single instance. Raises AssertionError naming the failed order.
+    the engine makes the context of a single instance. Raises AssertionError naming the failed order.
     """
     with Engine(workers=1) as engine:
         for seed in range(orders):
@@ -119,9 +119,10 @@ class _HostileOrder:
         make_context: Callable[[], ProcessorContext] | None,
         quota: int | None = None,
     ) -> list[pa.RecordBatch]:
-        """Run the processor once in this order, and return the batches that the consumer took. ``quota``: the
-        number of batches after which the consumer stops, None = never. Raises AssertionError if a batch is
-        malformed or memory stays charged."""
+        """Run the processor once with the cuts, queue sizes and order of tasklets that the seed determines,
+        and return the batches that the consumer took. ``quota``: the number of batches after which the
+        consumer stops, None = never. Raises AssertionError if a batch is malformed or memory stays charged.
+        """
         dag = DAG()
         tested = dag.vertex("tested", _Checked(processor, self.seed), 1)
         resources: dict[str, object] = {"context": make_context() if make_context else None}
@@ -197,8 +198,9 @@ class _EmptyBatches:
         return self._held.pop(ordinal, None)
 
     def before(self, batch: pa.RecordBatch | None, ordinal: int) -> pa.RecordBatch | None:
-        """Return the batch itself; or, at random, an empty batch of its schema, and then keep the batch for
-        the next Take of input ``ordinal``. None (the end of the input) is returned as it is."""
+        """Return the batch itself, or at random an empty batch of its schema, to test a processor with empty
+        batches; the displaced batch is kept for the next Take of input ``ordinal``. None (the end of the
+        input) is returned as it is."""
         if batch is None or not self._often or self._random.random() < 0.7:
             return batch
         self._held[ordinal] = batch

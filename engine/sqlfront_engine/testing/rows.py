@@ -56,9 +56,9 @@ def check_rows(
     *,
     ordered: bool = False,
 ) -> None:
-    """Raise AssertionError unless the batches hold the expected rows, in any order unless ``ordered``.
-    Values are compared as :func:`same_value` does; a table as ``expected`` also fixes column names and
-    types."""
+    """Raise AssertionError unless the batches hold the expected rows, in any order unless ``ordered``. Floats
+    are compared with a relative tolerance of 1e-9, all other values exactly (:func:`same_value`); a table as
+    ``expected`` also fixes column names and types."""
     if isinstance(expected, pa.Table):
         wanted_schema = [(field.name, logical(field.type)) for field in expected.schema]
         for batch in batches:

@@ -248,8 +248,8 @@ def to_python(array: pa.Array) -> list[object]:
 
 
 def scalar_to_python(scalar: pa.Scalar) -> object:
-    """Return the Python value of a scalar, None for null; values of structs have the keys of
-    :func:`field_keys`."""
+    """Return the Python value of a scalar, None for null. A struct becomes a dict with the fields' names as
+    keys, or with their positions as text if a name repeats (:func:`field_keys`)."""
     return to_python(pa.repeat(scalar, 1))[0] if pa.types.is_nested(scalar.type) else scalar.as_py()
 
 

@@ -64,9 +64,10 @@ def _only_array(arguments: tuple[Datum, ...]) -> int | None:
 
 
 def spread(values: Datum, codes: pa.Array, data_type: pa.DataType) -> Datum:
-    """Return for each code the value at this position of ``values``, null where the code is null; a scalar
-    is returned as it is. ``data_type`` is the logical type of the values: strings become a dictionary array.
-    Booleans of many rows are computed by comparing codes where that is faster."""
+    """Return for each of the ``codes``, which are positions in ``values``, the value at this position, null
+    where the code is null. A scalar as ``values`` is returned as it is. ``data_type`` is the logical type of
+    the values: strings become a dictionary array. Booleans of many rows are computed by comparing codes where
+    that is faster."""
     if is_scalar(values):
         return values
     if values.type.id == _BOOL.id:

@@ -273,9 +273,9 @@ def string_to_timestamp(zone: str, *, safe: bool) -> Convert:
 
 
 def string_to_timestamp_ntz(*, safe: bool) -> Convert:
-    """Make the cast of texts to timestamp_ntz. The texts are those of :func:`string_to_timestamp`; a text's
-    time zone is checked and ignored. A malformed text becomes null if ``safe``, else the cast raises
-    CAST_INVALID_INPUT."""
+    """Make the cast of texts to timestamp_ntz. A text is a date, optionally a time of day with a fraction,
+    optionally a time zone, which is checked and ignored. A malformed text becomes null if ``safe``, else the
+    cast raises CAST_INVALID_INPUT."""
 
     def clock_of(text: str) -> int:
         clock, name = parse_timestamp(text)

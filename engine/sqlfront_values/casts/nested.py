@@ -66,7 +66,7 @@ def map_to_map(source: pa.DataType, target: pa.DataType, make: MakeConvert) -> C
 
 def struct_to_struct(source: pa.DataType, target: pa.DataType, make: MakeConvert) -> Convert:
     """Make the cast of structs that casts each field to the field of ``target`` at the same position; the
-    names are the target's. ``make`` makes the casts of the fields."""
+    names are the target's. ``make(source, target)`` makes the cast of a field."""
     fields = [
         _inside(make, source.field(index).type, target.field(index).type)
         for index in range(target.num_fields)
@@ -99,7 +99,7 @@ def _offsets(values: pa.Array) -> npt.NDArray[np.int32]:
 
 def nested_to_string(source: pa.DataType, make: MakeConvert) -> Convert:
     """Make the cast of arrays, maps or structs to strings ``[1, null]``, ``{key -> value}``, ``{1, null}``;
-    ``make`` makes the casts of the elements to strings."""
+    ``make(source, target)`` makes the cast of the elements to strings."""
     if pa.types.is_map(source):
         keys, items = _inside(make, source.key_type, STRING), _inside(make, source.item_type, STRING)
 

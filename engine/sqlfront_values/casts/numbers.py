@@ -106,6 +106,6 @@ def _without(
 
 def number_text(value: float, data_type: pa.DataType) -> str:
     """Format a number of the type ``data_type``, integral or float, as Spark's messages show it, with the
-    type's suffix."""
+    type's suffix, such as ``300L`` for a bigint."""
     text = str(value) if is_integral(data_type) else float_text(value, single=data_type.bit_width == 32)
     return sql_text(value, data_type, text)

@@ -319,8 +319,9 @@ def compile_cast(
 
 
 def make_convert(source: pa.DataType, target: pa.DataType, *, safe: bool, settings: Settings) -> Convert:
-    """Return the cast that :func:`compile_cast` describes, as a function of arrays in physical form without a
-    dictionary only. Raises InternalError if :func:`can_cast` is False."""
+    """Make the cast of a logical type to another, as a function of arrays in physical form without a
+    dictionary. A value that Spark refuses becomes null if ``safe``, else the function raises Spark's error.
+    ``settings`` has the session's time zone. Raises InternalError if :func:`can_cast` is False."""
     pair = family_of(source), family_of(target)
     if pair[0] is _F.VOID:
         null = nulls(target)

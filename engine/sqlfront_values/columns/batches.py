@@ -78,7 +78,8 @@ def mask_array(mask: Mask) -> pa.Array:
 
 def concat_columns(pieces: Sequence[pa.Array]) -> pa.Array:
     """Concatenate the pieces (at least one) of one column. Dictionaries are unified; if the pieces have
-    different forms, such as plain strings and dictionaries, the result has the logical form."""
+    different Arrow types, such as plain strings and dictionaries, the result has the column's logical type,
+    such as plain strings."""
     if len(pieces) == 1:
         return pieces[0]
     kinds = {piece.type for piece in pieces}

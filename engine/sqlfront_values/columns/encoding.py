@@ -151,9 +151,9 @@ def combine(codes: Sequence[Codes], length: int, compacted: Callable[[Codes], Co
     """Combine several codes per row to one code per row; rows have equal results exactly where all their
     codes are equal. ``length`` is the number of rows, which get the code 0 if there are no codes.
 
-    ``compacted`` lowers the bound of codes where the product of bounds exceeds :data:`MAX_BOUND`. If
-    ``compacted`` keeps the order of codes, the result sorts like the codes, the first codes deciding first.
-    :func:`compact`, the default, keeps only equality.
+    ``compacted`` is called where the product of the codes' bounds exceeds :data:`MAX_BOUND`, and renumbers
+    codes so that their bound is lower. If ``compacted`` keeps the order of codes, the result sorts like the
+    codes, the first codes deciding first. :func:`compact`, the default, keeps only equality.
     """
     compacted = compacted or compact
     if not codes:
@@ -171,7 +171,8 @@ def combine(codes: Sequence[Codes], length: int, compacted: Callable[[Codes], Co
 
 
 def compact(codes: Codes) -> Codes:
-    """Return codes that are equal where the given codes are, with a bound of at most the number of rows."""
+    """Return new codes for the same rows with a bound of at most the number of rows: rows have equal new
+    codes exactly where their given codes are equal."""
     return Codes(IntegerTable(codes.values).numbers, max(1, len(codes.values)))
 
 

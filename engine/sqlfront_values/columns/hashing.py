@@ -22,8 +22,8 @@ class IntegerTable:
     """A table from integers to numbers: equal integers have the same number, the index of one of their rows.
 
     ``numbers[row]`` is the number of each of the given values, less than their count; :attr:`missing`, equal
-    to the count, is the number of every integer that is not in the table. A value whose slot is taken by
-    another value goes to a further, smaller level.
+    to the count, is the number of every integer that is not in the table. The table consists of levels, most
+    of which are hash tables: a value whose slot is taken by another value goes to the next, smaller level.
     """
 
     def __init__(self, values: Integers) -> None:
@@ -66,15 +66,17 @@ class _Level:
     nbytes: int
 
     def enter(self, numbers: Integers) -> Integers:
-        """Set ``numbers[row]``, for each row whose value this level stores, to the value's number; return the
-        rows whose values are left to the next level. ``numbers`` has an entry for every row of the table."""
+        """Set ``numbers[row]`` to the value's number for each row whose value is stored in this level, one of
+        the tables that make up an :class:`IntegerTable`; return the rows whose values are left to the next
+        level. ``numbers`` has an entry for every row of the table."""
         raise NotImplementedError
 
     def find(self, values: Integers, missing: int) -> tuple[Integers, Integers]:
-        """Look the values up in this level.
+        """Look the values up in this level, one of the tables that make up an :class:`IntegerTable`.
 
         Returns the number of each value, or ``missing`` where this level does not store the value, and the
-        positions in ``values`` of the values that a later level may store."""
+        positions in ``values`` of the values that a later level may store.
+        """
         raise NotImplementedError
 
 

@@ -100,8 +100,8 @@ class KeyDirectory:
 
     @property
     def nbytes(self) -> int:
-        """Return the number of bytes of memory that the directory's numbers and hash table hold, including
-        the array of numbers by code, which may be built later."""
+        """Return the number of bytes of memory that the directory holds, including those of a lookup array
+        that may be built later."""
         if self._hashed is None:
             return self.numbers.nbytes
         table = 8 * self._codes.bound if self._codes.bound <= MAX_TABLE else 0
@@ -143,8 +143,8 @@ class _Step(msgspec.Struct, frozen=True):
         return self.coder.bound + self.null_safe
 
     def extend(self, codes: Integers | None, column: pa.Array) -> Integers:
-        """Return the codes of the key up to this column, from ``codes``, the codes up to the column before
-        (None = this is the first column), and the values of ``column``."""
+        """Return one code per row for the key's columns up to this one. ``codes`` are the rows' codes for the
+        columns before (None = this is the first column), ``column`` has this column's values."""
         own = self.coder.code(column)
         valid = valid_mask(column)
         if valid is not None:

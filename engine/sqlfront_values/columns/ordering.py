@@ -76,8 +76,7 @@ def combine_ranks(keys: Sequence[Codes], length: int) -> Codes:
 
 
 def sorting_order(codes: Codes) -> Rows:
-    """Return the row numbers in ascending order of code; rows of equal code in any order, mostly in input
-    order."""
+    """Return the row numbers in ascending order of code. Rows of equal code may have any order."""
     length = len(codes.values)
     row_bits = length.bit_length()
     if (codes.bound - 1).bit_length() + row_bits > 63:

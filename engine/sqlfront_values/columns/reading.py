@@ -46,8 +46,8 @@ def value_reader(array: pa.Array) -> Reader:
 
 
 def row_reader(arrays: Sequence[pa.Array]) -> Callable[[int], tuple[object, ...]]:
-    """Return a function from a row number to the tuple of the row's values, one from each of the arrays (in
-    physical form, of equal length); each value is as :func:`value_reader` returns it.
+    """Return a function from a row number to the tuple of the row's logical values, one from each of the
+    arrays (in physical form, of equal length); None for null.
 
     >>> row_reader([pa.array([1, 2]), pa.array(["a", None])])(1)
     (2, None)

@@ -130,8 +130,9 @@ def _as_array(run: Evaluator) -> Callable[[Rows], pa.Array]:
 
 
 def evaluate(expression: Expr, batch: pa.RecordBatch, settings: Settings) -> pa.Array:
-    """Return the expression's values for the rows of the batch, as :func:`compile_expression` describes; the
-    compiled expression is cached for further calls."""
+    """Return the expression's values for the rows of the batch, as an array in physical form; the compiled
+    expression is cached for further calls. Raises Spark's errors for the rows (DataError), and
+    BatchTooLargeError if the values are too large for one array."""
     key = (id(expression), settings)
     kept = _expressions.get(key)
     if kept is None:
@@ -140,8 +141,8 @@ def evaluate(expression: Expr, batch: pa.RecordBatch, settings: Settings) -> pa.
 
 
 def filter_batch(batch: pa.RecordBatch, condition: Expr, settings: Settings) -> pa.RecordBatch:
-    """Return the batch's rows for which the condition is true, as :func:`compile_filter` describes; the
-    compiled condition is cached for further calls."""
+    """Return a batch of the rows for which the condition is true, neither false nor null; the compiled
+    condition is cached for further calls. Raises Spark's errors for the rows."""
     key = (id(condition), settings)
     kept = _filters.get(key)
     if kept is None:
@@ -159,8 +160,9 @@ def evaluate_scalar(expression: Expr, settings: Settings) -> object:
 
 
 def check_constant(expression: Expr, settings: Settings) -> None:
-    """Raise the error that evaluating an expression without columns ends with, if any: what
-    :func:`evaluate_scalar` raises, except OverflowError."""
+    """Evaluate an expression without columns only to raise the error with which its evaluation ends, if any:
+    Spark's error, or TooLargeError if the value is too large for a plan or takes too long to compute. A date
+    or timestamp that Python can't represent is no error."""
     _one_value(expression, settings)
 
 

@@ -85,8 +85,9 @@ class Compiler:
         return run
 
     def compact(self, expression: Expr) -> Evaluator:
-        """Compile as :meth:`node` does, except that a decimal of more than 18 digits may come as a decimal64
-        of 18 digits, if all unscaled values of a batch fit 64 bits (even those of 19 digits)."""
+        """Compile the expression to a closure from rows to an array, or to a scalar if all rows have one
+        value. Unlike with :meth:`node`, a decimal of more than 18 digits may come as a decimal64 of 18
+        digits, if all unscaled values of a batch fit 64 bits (even those of 19 digits)."""
         data_type = expression.type
         if (
             is_decimal(data_type)

@@ -44,7 +44,8 @@ def is_deterministic(expression: Expr) -> bool:
 
 
 def entry_of(call: Call) -> "registry.ScalarFunction":
-    """Return the registry entry of a bound call. Raises InternalError if the function is not registered."""
+    """Return the registry's description of the function that a bound call calls. Raises InternalError if the
+    function is not registered."""
     entry = registry.lookup(call.function)
     if entry is None:
         raise InternalError(f"the expression calls {call.function}, which is not registered")

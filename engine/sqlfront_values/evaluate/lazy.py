@@ -51,7 +51,8 @@ def lazy_case(
     branches: tuple[tuple[Evaluator, Evaluator], ...], otherwise: Evaluator, data_type: pa.DataType
 ) -> Evaluator:
     """Compile CASE to an evaluator that evaluates each condition only for rows that no earlier branch took,
-    and each value only for the rows of its branch. The parameters are those of :func:`eager_case`."""
+    and each value only for the rows of its branch. ``branches`` are pairs of condition and value;
+    ``data_type`` is the logical type of the result."""
 
     def run(rows: Rows) -> Datum:
         if rows.length == 0:

@@ -55,8 +55,8 @@ class Selection(msgspec.Struct, frozen=True):
         return rows.select(self.rows())
 
     def rows(self) -> pa.Array:
-        """Return the numbers of the selected rows. To be called only if ``mask`` or ``indices`` is set, which
-        is not certain for a selection of all rows or of no rows."""
+        """Return the numbers of the selected rows. Call this only if ``mask`` or ``indices`` is set; in a
+        selection of all rows or of no rows, both may be None."""
         return true_rows(self.mask) if self.indices is None else self.indices
 
 
@@ -124,8 +124,8 @@ class _Progress:
             self.commit()
 
     def commit(self) -> None:
-        """Drop the rows that did not pass from ``rows``, so that later conjuncts are evaluated only for the
-        rows that passed."""
+        """Apply the conjuncts evaluated so far: drop the rows that did not pass from ``rows``, so that later
+        conjuncts are evaluated only for the rows that passed."""
         if self._mask is None or self.count == 0:
             return
         chosen = true_rows(self._mask)

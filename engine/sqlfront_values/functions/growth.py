@@ -37,8 +37,8 @@ _LONGEST_NUMBER: Final = 512
 
 
 def most_bytes(data_type: pa.DataType) -> int:
-    """Return the most bytes that one value of the type can take: MOST_TEXT for strings and binaries, NO_LIMIT
-    for other types."""
+    """Return the limit of the bytes that one value of the type may take: MOST_TEXT for strings and binaries,
+    NO_LIMIT for other types."""
     return MOST_TEXT if is_string_like(data_type) else NO_LIMIT
 
 

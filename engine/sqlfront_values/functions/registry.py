@@ -229,9 +229,10 @@ def large_unless(position: int) -> Callable[[Call], bool]:
     """Return a function for :attr:`ScalarFunction.can_fail` of SQL functions that fail only if a result gets
     too large.
 
-    The function returns False, since the result of the call can't get too large, if the argument at
-    ``position`` (from 0) is missing, null, a literal number up to :data:`_FEW`, or a literal text up to that
-    length; else True."""
+    The returned function takes a call. It returns False if the argument at ``position`` (from 0) is missing,
+    null, a literal number up to :data:`_FEW`, or a literal text up to that length, since the call's result
+    then can't get too large; else True.
+    """
 
     def fails(call: Call) -> bool:
         if len(call.arguments) <= position:

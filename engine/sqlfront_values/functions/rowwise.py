@@ -57,7 +57,8 @@ def columnar(kernel: Kernel) -> Kernel:
 
 
 def nulls(invocation: Invocation) -> pa.Array:
-    """Return a column of ``invocation.length`` nulls, of the result's type in physical form."""
+    """Return a column of ``invocation.length`` nulls, in the physical form of the result type of
+    ``invocation``."""
     return pa.nulls(invocation.length, physical(invocation.type))
 
 
@@ -68,8 +69,8 @@ def by_row(
     *,
     null_aware: bool = False,
 ) -> pa.Array:
-    """Return the column of the results of ``function``, which is called with the Python values of a row, only
-    once for rows of equal values. A row with a null gives null without a call; if ``null_aware``, the
+    """Return the column of the results of ``function``, which is called with the Python values of each row;
+    rows of equal values may share a call. A row with a null gives null without a call; if ``null_aware``, the
     function is called, with None for null."""
     result_type = physical(invocation.type)
     if not null_aware and any(
@@ -89,8 +90,9 @@ def by_row(
 
 
 def row_kernel(function: Callable[..., object], *, null_aware: bool = False) -> Kernel:
-    """Make a kernel that calls ``function`` with the Python values of each row, as :func:`by_row` does; if
-    ``null_aware``, also for rows with nulls."""
+    """Make a kernel that calls ``function`` with the Python values of each row; rows of equal values may
+    share a call. A row with a null gives null without a call; if ``null_aware``, the function is called, with
+    None for null."""
 
     @columnar
     def kernel(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
@@ -208,8 +210,9 @@ def as_numbers(datum: Datum) -> Datum:
 def from_numbers(
     function: Callable[..., object], arguments: tuple[Datum, ...], invocation: Invocation
 ) -> pa.Array:
-    """Return a column of dates or timestamps whose values ``function`` computes, row by row as with
-    :func:`by_row`, as integers: days or microseconds since 1970."""
+    """Return a column of dates or timestamps. ``function`` is called with the Python values of each row, and
+    returns the result as an integer: days or microseconds since 1970. A row with a null gives null without a
+    call."""
     storage = pa.int32() if invocation.type == DATE else pa.int64()
     inner = Invocation(storage, invocation.argument_types, invocation.length, invocation.settings)
     return by_row(function, arguments, inner).view(invocation.type)
@@ -217,9 +220,9 @@ def from_numbers(
 
 def local_instant(local: int, zone: str) -> int:
     """Return the instant, in microseconds since 1970 UTC, at which the clock of the time zone ``zone`` shows
-    ``local``, the time in microseconds since 1970 by that clock. For skipped and repeated times see
-    :mod:`sqlfront_values.zones.wall_clock`. Raises INVALID_TIMEZONE if there is no such zone.
-    """
+    ``local``, the time in microseconds since 1970 by that clock. A time that the clock shows twice means the
+    earlier instant; a time that the clock skips is read with the offset before the gap. Raises
+    INVALID_TIMEZONE if there is no such zone."""
     try:
         return int(instants_of(np.array([local]), zone)[0])
     except ValueError:

@@ -42,7 +42,7 @@ _F2: Final = np.uint32(0xC2B2AE35)
 
 def partition_ids(columns: Sequence[pa.Array], length: int, count: int) -> npt.NDArray[np.int32]:
     """Return for each of ``length`` rows the partition of the row's key, 0 to ``count`` - 1. ``columns`` are
-    the key's columns, as :func:`hash_columns` takes them.
+    the key's columns, in physical form.
 
     >>> partition_ids([pa.array([1, None, 3])], 3, 271).tolist()
     [131, 42, 154]

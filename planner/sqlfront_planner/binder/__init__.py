@@ -93,7 +93,11 @@ def bind_query(
     parameters: Arguments | Sequence[object] | Mapping[str, object] | None = None,
 ) -> Binding:
     """Return the logical plan of a query together with everything that the plan depends on besides the text
-    and the types of the arguments. Parameters and errors are those of :func:`bind`."""
+    and the types of the arguments. ``parameters`` are the values of the query's parameters by position or by
+    name; None = the query has no parameters.
+
+    Raises ProgrammingError and NotSupportedError with positions in ``query.sql``.
+    """
     arguments = Arguments.of(parameters) if parameters is not None else NO_ARGUMENTS
     # A name stands for the same table in the whole query, whatever happens to the catalog meanwhile.
     pinned = catalog.pinned()

@@ -320,14 +320,15 @@ class StatementContext(msgspec.Struct):
 
     def path_table(self, parts: tuple[str, ...]) -> Table | None:
         """Return the table that a name like ``format.`path``` means, the same table for all uses of the name;
-        None if the name is no path (see :meth:`~sqlfront_planner.catalog.Catalog.path_table`)."""
+        None if the name is not of that form or the format is unknown."""
         if parts not in self._path_tables:
             self._path_tables[parts] = self.catalog.path_table(parts)
         return self._path_tables[parts]
 
     def is_repeatable(self, plan: LogicalPlan) -> bool:
-        """Return whether each computation of ``plan``, the plan of a common table expression, gives the same
-        rows, so that the plan may be computed once per use. Each call adds 1 to ``uses``."""
+        """Return whether ``plan``, the plan of a common table expression, may be computed anew for each use,
+        because every computation gives the same rows; if not, the rows must be computed once for all uses.
+        Each call is counted in ``uses``."""
         self.uses += 1
         is_known = id(plan) in self._repeatable
         if is_known or shared_rows.is_repeatable(plan, self._repeatable):
@@ -365,9 +366,9 @@ class StatementContext(msgspec.Struct):
         return parameter
 
     def titled(self, expression: Expr) -> Expr:
-        """Return a parameter as a literal with its value, from which a column's name is made; any other
-        expression is returned unchanged. The plan then depends on the value (:meth:`pin`), unless the
-        parameter is in ``titles``: those name their column anew in each run."""
+        """Return the literal by whose text a column is named: for a parameter a literal with its value, for
+        any other expression the expression itself. The plan then depends on the value (:meth:`pin`), unless
+        the parameter is in ``titles``, by which the column is named anew in each run."""
         if isinstance(expression, Parameter) and expression in self.titles.values():
             return Literal(expression.type, self._value(expression.index))
         return self.known_value(expression)

@@ -26,8 +26,8 @@ def aliases_read(expression: Expr) -> frozenset[int]:
 
 
 def written_out(expression: Expr, columns: Sequence[Expr]) -> Expr:
-    """Return the expression with every :class:`AliasOutput` replaced by the expression of the column that it
-    stands for; ``columns`` are the select list's expressions.
+    """Return the expression with every :class:`AliasOutput`, the stand-in for a column of the select list,
+    replaced by that column's expression; ``columns`` are the select list's expressions.
 
     Raises FAILED_TO_PARSE_TOO_COMPLEX if the expanded columns have more than 20,000 nodes.
     """
@@ -52,12 +52,12 @@ def written_out(expression: Expr, columns: Sequence[Expr]) -> Expr:
 def apply_aliases(
     plan: LogicalPlan, columns: Sequence[Expr], names: Sequence[str], read: frozenset[int]
 ) -> tuple[LogicalPlan, Mapping[int, Column]]:
-    """Add projections to the plan that append the select list's columns with the indexes ``read``, and all
-    columns that these columns read.
+    """Add projections to the plan that compute the select list's columns with the indexes ``read``, and all
+    columns that these columns read, so that other columns can read them by alias.
 
-    ``columns`` and ``names`` are the select list. Returns the new plan, and a mapping from the index of each
-    appended column to the Column that reads it. Columns of one level share a projection; a column's level is
-    one above those of the columns that it reads.
+    ``columns`` and ``names`` are the expressions and names of the select list. Returns the new plan, and a
+    mapping from the index of each computed column to the Column that reads it. A column that reads others is
+    computed one projection above them; columns that can be computed at the same time share a projection.
     """
     levels: dict[int, int] = {}
     below = {index: aliases_read(columns[index]) for index in range(max(read) + 1)}

@@ -38,7 +38,7 @@ def refuse_predicates(expression: Expr, place: str, node: exp.Expr) -> None:
 def replace_outer(subquery: Subquery, rewrite: Callable[[OuterColumn], Expr]) -> Subquery:
     """Return the subquery with ``rewrite`` applied to every column of the enclosing row that its plan reads.
 
-    Nested subqueries stay unchanged, since their outer columns are columns of this subquery's rows.
+    Nested subqueries stay unchanged, since their enclosing rows are rows of this subquery.
     """
 
     def replace(item: Expr) -> Expr:

@@ -17,8 +17,9 @@ from sqlfront_values.expressions import Expr
 
 
 class Queries(Protocol):
-    """The binder of one statement's queries, with the common table expressions in scope; see
-    :class:`~sqlfront_planner.binder.query.QueryBinder`."""
+    """The binder of one statement's queries, with the common table expressions in scope. This protocol lets
+    modules use :class:`~sqlfront_planner.binder.query.QueryBinder`, its implementation, without importing it.
+    """
 
     @property
     def context(self) -> StatementContext:
@@ -53,8 +54,8 @@ class Queries(Protocol):
 
 
 class Binder(Protocol):
-    """A binder of expressions over one scope; see
-    :class:`~.expressions.expression_binder.ExpressionBinder`."""
+    """A binder of expressions over one scope. This protocol lets modules use
+    :class:`~.expressions.expression_binder.ExpressionBinder`, its implementation, without importing it."""
 
     @property
     def queries(self) -> Queries:

@@ -59,7 +59,8 @@ class QueryBinder(msgspec.Struct, frozen=True):
 
     def bind(self, query: exp.Expr, parent: Scope | None = None) -> BoundQuery:
         """Bind a query. ``parent`` is the scope of the enclosing query, whose columns a subquery may read;
-        None if there is none. Deep nesting continues on another stack."""
+        None if there is none. Queries nested too deeply for this thread's stack are bound on the stack of
+        another thread."""
         check()
         context = self.context
         context.depth += 1
@@ -72,8 +73,9 @@ class QueryBinder(msgspec.Struct, frozen=True):
             context.depth -= 1
 
     def within(self, query: exp.Expr, scope: Scope) -> BoundQuery:
-        """Bind a subquery that stands in an expression over ``scope``. A second call for the same subquery,
-        for its name or type, returns the first call's result."""
+        """Bind a subquery that stands in an expression over ``scope``. The result is kept, since a subquery
+        is bound again to find its name or type: a second call for the same subquery returns the first call's
+        result."""
         key = id(query), id(scope)
         known = self.context.subqueries.get(key)
         if known is None:

@@ -127,7 +127,7 @@ def relation(
 
 
 def named(expression: Expr, name: str) -> Expr:
-    """Return the expression under the name by which the query calls it: a Column gets the name ``name``, any
+    """Return the expression with the name by which the query calls it: a Column gets the name ``name``; any
     other expression has no name and is returned unchanged."""
     if isinstance(expression, Column) and expression.name != name:
         return Column(expression.type, expression.ordinal, name)

@@ -60,9 +60,9 @@ class Counters(msgspec.Struct, frozen=True):
 
 
 class ExplainedVertex(msgspec.Struct, frozen=True):
-    """A vertex of the plan's DAG. ``parallel``: each member runs one instance of the vertex per worker, else
-    one instance. ``place``: the members that run instances. After a run, ``counters`` has the totals of all
-    members. If the job had several participants, ``members`` has the counters of each participant by its
+    """A vertex of the plan's DAG. ``place``: the members that run instances. ``parallel``: each of these
+    members runs one instance per worker, else a single instance. After a run, ``counters`` has the totals of
+    all members. If the job had several participants, ``members`` has the counters of each participant by its
     name; otherwise ``members`` is empty."""
 
     name: str
@@ -124,7 +124,7 @@ class ExplainedScan(msgspec.Struct, frozen=True):
     ``partitioned_by``: the columns of the table's partition key. ``by``: the columns by whose values the scan
     finds rows (empty: the scan reads everything that isn't skipped). ``keys``: those values as SQL text; None
     = all values, or values known only at run time. ``partitions``, ``members``: how many of the table's
-    partitions and of the members the scan reads on. ``chunks`` (pieces of a memory table's segments),
+    partitions and of the members the scan reads on. ``chunks`` (ranges of rows in a memory table's segments),
     ``files`` and ``row_groups`` (of Parquet files, say): how many of these parts remain after skipping by
     known bounds of the values. ``spark_seconds``: the time until the last row that Spark computed for the
     query arrived.
@@ -153,11 +153,12 @@ class Participants(msgspec.Struct, frozen=True):
 
 
 class ExplainedJob(msgspec.Struct, frozen=True):
-    """A DAG, or the program of a query of few rows, with its scans and the counters of a run.
+    """A query's DAG, or its row program, with the scans and the counters of a run.
 
     ``vertices`` are in topological order (sources first). ``members`` are the names of the members that the
     job needs, of ``of_members`` members. After a run, ``seconds`` is the time since the job's submission, and
-    ``memory`` the most bytes that the query held at once (None: not counted)."""
+    ``memory`` the most bytes that the query held at once (None: not counted).
+    """
 
     vertices: tuple[ExplainedVertex, ...]
     edges: tuple[ExplainedEdge, ...]
@@ -169,9 +170,9 @@ class ExplainedJob(msgspec.Struct, frozen=True):
 
 
 class SharedJob(msgspec.Struct, frozen=True):
-    """A job that computes rows once, before the query, for all places of the query that read them; the query
-    reads them as the table ``name``. ``bound`` and ``optimized`` are the logical plans as text if EXPLAIN
-    EXTENDED asks for them, else None."""
+    """A job that computes the rows of a subplan once, before the query, for all places of the query that read
+    them; the query reads them as the table ``name``. ``bound`` and ``optimized`` are the logical plans of
+    these rows as text if EXPLAIN EXTENDED asks for them, else None."""
 
     name: str
     job: ExplainedJob
@@ -180,10 +181,10 @@ class SharedJob(msgspec.Struct, frozen=True):
 
 
 class Explanation(msgspec.Struct, frozen=True):
-    """A query's plan as EXPLAIN shows it: the lane and the reason, the query's job, and the jobs that compute
-    shared rows before. For EXPLAIN EXTENDED, ``bound`` and ``optimized`` are the logical plans as text,
-    before and after the optimizer (with the plans of shared rows that exist at that step). ``version`` is the
-    version of the JSON."""
+    """A query's plan as EXPLAIN shows it: the lane and the reason, the query's job, and in ``shared`` the
+    jobs that run before it, each of which computes rows that several places of the query read. For EXPLAIN
+    EXTENDED, ``bound`` and ``optimized`` are the logical plans as text, before and after the optimizer.
+    ``version`` is the version of the JSON."""
 
     lane: str
     reason: str
@@ -218,8 +219,9 @@ def explanation(
 
     ``bound``: explain the plan with these values of its parameters; None = with the parameters themselves,
     and without scans. ``extended``: include the logical plans. ``runs``: the statistics of a finished run, of
-    the query itself under ``""`` and of each job of shared rows under its key; None = without counters.
-    ``participants`` finds the members that a DAG needs."""
+    the query's job under ``""`` and of each job that computes rows for several places of the query under its
+    key; None = without counters. ``participants`` finds the members that a DAG needs.
+    """
     runs = runs or {}
     logical = {part.name: plan_text(part.plan) for part in shared_rows(plan.bound)} if extended else {}
     shared = [

@@ -16,8 +16,8 @@ from sqlfront_planner.explain.text import in_bytes, milliseconds, scan_text
 
 
 def dot_of(shown: Explanation) -> str:
-    """Return the plan in Graphviz' language; each job of shared rows is a cluster (a framed part of the
-    graph)."""
+    """Return the plan in Graphviz' language. Each job that computes rows for several places of the query is a
+    cluster (a framed part of the graph)."""
     lines = ["digraph plan {", "  rankdir=BT;", f"  label={_quoted(_title(shown))};", "  node [shape=box];"]
     lines += _dot_job(shown.job, "", "  ")
     for number, part in enumerate(shown.shared):
@@ -43,7 +43,8 @@ def _quoted(text: str) -> str:
 
 
 def mermaid_of(shown: Explanation) -> str:
-    """Return the plan as a Mermaid flowchart; each job of shared rows is a subgraph."""
+    """Return the plan as a Mermaid flowchart. Each job that computes rows for several places of the query is
+    a subgraph."""
     lines = ["---", f"title: {_quoted(_title(shown))}", "---", "flowchart BT"]
     lines += _mermaid_job(shown.job, "v", "  ")
     for number, part in enumerate(shown.shared):

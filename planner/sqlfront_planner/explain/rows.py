@@ -27,7 +27,7 @@ def explained_rows(
     analyze: bool = False,
     owners: Sequence[str] = (),
 ) -> Explanation:
-    """Explain a row plan.
+    """Explain the plan of a row program.
 
     ``arguments``: the values of the plan's parameters, None = unknown. ``analyze``: run the plan, too, and
     include the counters of the run. ``owners``: the name of the member that owns each partition, by the

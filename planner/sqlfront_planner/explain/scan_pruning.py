@@ -25,8 +25,8 @@ class ScanPruning(msgspec.Struct, frozen=True):
     too many keys or they are unknown.
 
     ``partitions``: the partitions of the table that can hold the keys, of ``of_partitions`` partitions (0 =
-    the table is not partitioned); None = all. ``pieces``: how many pieces of the table's data, such as files,
-    are read after skipping by known bounds of the values.
+    the table is not partitioned); None = all. ``pieces``: for each kind of part of the table's data, such as
+    files, how many parts are read after skipping by known bounds of the values.
     """
 
     vertex: str
@@ -42,8 +42,8 @@ def scan_prunings(
     template: Template, arguments: Sequence[object] = (), values: "run_values.RunValues | None" = None
 ) -> tuple[ScanPruning, ...]:
     """Find which part of its table each scan of a plan reads in a run with these values: ``arguments`` for
-    the plan's parameters, ``values`` for its run values, such as the current time (None = of default
-    settings). See :meth:`~.plan.Template.bind`."""
+    the plan's parameters, by index, and ``values`` for its run values, such as the current time (None = of
+    default settings)."""
     values = values or run_values.RunValues(Settings())
     literal, settings = template.literals(arguments, values), values.settings
     found = []

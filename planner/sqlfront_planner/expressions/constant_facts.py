@@ -41,9 +41,9 @@ _MOST_ROWS: Final = 100
 
 
 def is_fact(condition: Expr) -> bool:
-    """Return whether a condition is a fact in form: a combination by AND and OR of comparisons of columns
-    with constants, whose evaluation can't fail. Such a condition also holds for equal columns: even 0.0 and
-    -0.0 compare alike.
+    """Return whether a condition has the form of a fact: a combination by AND and OR of comparisons of
+    columns with constants, whose evaluation can't fail. If such a condition holds for a column, it also holds
+    for every column that is equal to it: even 0.0 and -0.0 compare alike.
 
     >>> import pyarrow as pa
     >>> a, five = Column(pa.int32(), 3, "a"), Literal(pa.int32(), 5)
@@ -76,8 +76,8 @@ def _is_constant(expression: Expr) -> bool:
 
 @deep
 def facts(plan: LogicalPlan) -> tuple[Expr, ...]:
-    """Return conditions on the plan's output columns that hold for every row of the plan; all have the form
-    that :func:`is_fact` accepts."""
+    """Return conditions on the plan's output columns that hold for every row of the plan; each compares
+    columns with constants, in the form that :func:`is_fact` accepts."""
     match plan:
         case LogicalFilter():
             parts = conjuncts(plan.condition)

@@ -35,12 +35,12 @@ _EXACT: Final = Context(prec=80)
 
 
 class NoSuchValue(Exception):
-    """An error: the cast turns no value of the narrower type into the given value."""
+    """The error of :func:`preimage` if the cast turns no value of the narrower type into the given value."""
 
 
 class UnknownValue(Exception):
-    """An error: it can't be determined which value of the narrower type, if any, the cast turns into the
-    given value."""
+    """The error of :func:`preimage` if it can't be determined which value of the narrower type, if any, the
+    cast turns into the given value."""
 
 
 def keeps_order(narrow: pa.DataType, wide: pa.DataType) -> bool:
@@ -66,7 +66,8 @@ def keeps_order(narrow: pa.DataType, wide: pa.DataType) -> bool:
 
 def keeps_equality(narrow: pa.DataType, wide: pa.DataType) -> bool:
     """Return whether every value of ``narrow`` can be cast to ``wide``, only null becomes null, and distinct
-    values stay distinct. Values for which :func:`preimage` raises UnknownValue may be exceptions.
+    values stay distinct, except perhaps values for which :func:`preimage` can't determine which value was
+    cast (it raises UnknownValue).
 
     >>> from sqlfront_values.types import INT
     >>> keeps_equality(INT, STRING), keeps_equality(STRING, INT), keeps_equality(TIMESTAMP, DATE)
@@ -84,7 +85,8 @@ def keeps_equality(narrow: pa.DataType, wide: pa.DataType) -> bool:
 
 
 def is_always_known(narrow: pa.DataType, wide: pa.DataType) -> bool:
-    """Return whether :func:`preimage` never raises UnknownValue for these types."""
+    """Return whether a cast between these types can always be reversed: for every value of ``wide``,
+    :func:`preimage` finds the value of ``narrow`` or that there is none, and never raises UnknownValue."""
     return narrow != DATE and (narrow, wide) != (BIGINT, DOUBLE)
 
 

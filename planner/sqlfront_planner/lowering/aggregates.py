@@ -21,9 +21,10 @@ HARDLY_GROUPED: Final = 0.4
 def lower_aggregate(
     builder: Builder, plan: LogicalAggregate, keys: tuple[int, ...], source: Fragment
 ) -> Fragment:
-    """Lower an aggregation over ``source``, the lowered input. ``keys`` are the ordinals of the grouping
-    columns in the source's row; the columns that the calls read are ordinals of that row, too. The returned
-    fragment's row has the keys, then the values of the calls."""
+    """Add the vertices of an aggregation to the DAG. ``source`` is the part of the DAG that emits the input
+    rows; ``keys`` are the ordinals of the grouping columns in these rows, and the columns that the calls read
+    are ordinals of these rows, too. Return the extended part of the DAG, whose rows have the keys, then the
+    values of the calls."""
 
     def processor(mode: AggregateMode) -> AggregateProcessor:
         return AggregateProcessor(keys, plan.calls, mode, plan.schema)

@@ -23,9 +23,9 @@ class Fragment(msgspec.Struct, frozen=True):
 
     ``parallel``: several instances emit the rows (over several members: on each member), else one instance
     (the coordinator's). ``partitioned``: ordinals of columns such that rows with equal values in the columns
-    come from one instance (None: unknown). ``partitions`` is the number of partitions that the instances
-    share: two fragments with equal ``partitioned`` columns and ``partitions`` have rows with equal values in
-    the same instance. ``ordered``: each instance's rows have this order. ``output``: the number of the
+    come from one instance (None: unknown). ``partitions`` is the number of partitions by which the rows were
+    distributed: if two fragments agree in ``partitioned`` and ``partitions``, rows of both with equal values
+    are in the same instance. ``ordered``: each instance's rows have this order. ``output``: the number of the
     vertex's output at which the next edge starts.
 
     ``in_pieces``: a consumer can read the instances in turn, one piece each, and so gets a fixed order of
@@ -74,11 +74,11 @@ class Builder(msgspec.Struct):
     """A builder of a DAG, which adds vertices and edges to ``dag``, its scans to ``scans``, and the objects
     that their sources need at run time to ``resources``, by key.
 
-    ``parallel``: vertices may get several instances on a member. ``exchange``: rows may be routed to the
-    instance of their key; else one instance collects rows that belong together. ``distributed``: the DAG is
-    for several members. Then parallel fragments are on all members, others on the coordinator, and inputs of
-    more than ``collect_rows`` rows are exchanged. ``conditions`` are the key conditions of the query's
-    scans.
+    ``cardinality`` estimates numbers of rows. ``parallel``: vertices may get several instances on a member.
+    ``exchange``: rows may be routed to the instance of their key; else one instance collects rows that belong
+    together. ``distributed``: the DAG is for several members. Then parallel fragments are on all members,
+    others on the coordinator, and inputs of more than ``collect_rows`` rows are exchanged. ``conditions``
+    finds the keys that the query's scans can look up.
     """
 
     cardinality: Cardinality
@@ -98,8 +98,9 @@ class Builder(msgspec.Struct):
         return self.dag.vertex(self.dag.unique_name(name), processor, None if several else 1)
 
     def source(self, name: str, processor: Processor, *, parallel: bool) -> Vertex:
-        """Add a vertex without input, as :meth:`vertex` does. With several members, only the coordinator runs
-        a vertex that isn't ``parallel``."""
+        """Add a vertex without input, called ``name`` or, if the name is taken, a name made from it.
+        ``parallel``: one instance per worker, if the builder allows several; else one instance, with several
+        members on the coordinator alone."""
         if parallel or not self.distributed:
             return self.vertex(name, processor, parallel=parallel)
         return self.dag.vertex(self.dag.unique_name(name), processor, 1, OnlyOn())
@@ -172,9 +173,9 @@ class Builder(msgspec.Struct):
         self.dag.edge(edge)
 
     def deal(self, source: Fragment, target: Vertex, ordinal: int = 0, *, priority: int = 0) -> None:
-        """Spread the rows of ``source`` over the instances of ``target``, no matter which row comes to which
-        instance. If the source is parallel, each of its instances feeds one instance of the target.
-        ``ordinal`` and ``priority`` are those of :meth:`keep`."""
+        """Spread the rows of ``source`` over the instances of ``target``, at its input number ``ordinal``, no
+        matter which row comes to which instance. If the source is parallel, each of its instances feeds one
+        instance of the target. Inputs of lower ``priority`` are consumed first."""
         if source.parallel or not self.distributed:
             self.keep(source, target, ordinal, priority=priority)
         else:
@@ -195,8 +196,8 @@ class Builder(msgspec.Struct):
 
 
 def lies_by(source: Fragment, keys: tuple[int, ...]) -> bool:
-    """Return whether the rows are already in the instances to which an exchange by the columns ``keys`` would
-    route them."""
+    """Return whether the rows of ``source`` are already in the instances to which an exchange by the columns
+    ``keys`` would route them, so that the exchange can be omitted."""
     return source.parallel and source.partitioned == keys and source.partitions == DEFAULT_PARTITIONS
 
 

@@ -52,7 +52,8 @@ class _Sides(msgspec.Struct, frozen=True):
 
 
 def key_columns(join: LogicalJoin) -> bool:
-    """Return whether all keys are columns, as the join's processor requires."""
+    """Return whether all keys of the join are columns, as its processor requires, rather than computed
+    expressions."""
     return all(isinstance(key.left, Column) and isinstance(key.right, Column) for key in join.keys)
 
 
@@ -62,8 +63,9 @@ def lower_sides(
     """Lower both sides of a join by ``lower``. Return the left fragment, the right fragment, and whether the
     left side is the build side, which is read first and held in memory.
 
-    If that pays, the build side's keys find or filter the rows of the probe side. The build side then feeds
-    two vertices, both of which read it to its end before any other input, so neither can block the other.
+    If that pays, the keys of the build side are also used to look up or filter the rows of the other side,
+    the probe side. The build side then feeds two vertices, both of which read it to its end before any other
+    input, so neither can block the other.
     """
     wanted = keys_from_join(join, builder.cardinality, builder.conditions)
     if wanted is not None:

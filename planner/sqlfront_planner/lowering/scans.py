@@ -60,8 +60,9 @@ def lower_scan(builder: Builder, scan: LogicalScan) -> tuple[Fragment, Expr | No
 def lower_found_by_keys(
     builder: Builder, wanted: "KeysFromJoin", held: Fragment
 ) -> tuple[Fragment, Fragment]:
-    """Lower a scan that reads only the rows whose keys occur in ``held``, the build side of a join. Return
-    the scan's fragment, and the build side with the output from which the join reads."""
+    """Lower a scan that reads only the rows whose keys occur in ``held``, the build side of a join;
+    ``wanted`` describes the lookup. Return the scan's fragment, and the build side's fragment from which the
+    join reads."""
     scan = wanted.scan
     exact = scan.snapshot.exact_filters(scan.filters) if scan.filters else ()
     residual = tuple(part for part in scan.filters if not any(part is done for done in exact))
@@ -99,7 +100,10 @@ def scan_vertex(
     placed: "tables.Partitioning | None",
     keys: "KeyCondition | None",
 ) -> ScanVertex:
-    """Return the record of a scan's source, which is the vertex ``name``."""
+    """Return the description of a scan's source, by which the source can be made again with the values of a
+    run. ``name``: the vertex; ``request``: the columns and rows to read; ``placed``: the placement of the
+    table's rows that the plan assumes (None: none); ``keys``: the condition that gives the keys of the wanted
+    rows (None: no lookup by keys)."""
     return ScanVertex(name, scan.name, scan.snapshot, request, placed, keys, scan.table)
 
 
@@ -152,8 +156,8 @@ def lower_filtered_by_keys(
     builder: Builder, scan: LogicalScan, held: Fragment, keys: Sequence[tuple[int, int]]
 ) -> tuple[Fragment, Fragment]:
     """Lower a scan, followed by a filter that drops the rows without a partner in ``held``, the build side of
-    a join. Return the fragment of the filter, and the build side with the output from which the join reads.
-    ``keys``: pairs of ordinals of the scan and of the build side."""
+    a join. Return the fragment of the filter, and the build side's fragment from which the join reads.
+    ``keys``: pairs of equal columns, as ordinals of the scan and of the build side."""
     source, condition = lower_scan(builder, scan)
     processor = key_filter.KeyFilter(
         condition,

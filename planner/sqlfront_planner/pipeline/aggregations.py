@@ -16,7 +16,9 @@ from sqlfront_values.types import BIGINT, BOOLEAN, ddl
 
 class Aggregation(msgspec.Struct, frozen=True):
     """A call of one of Spark's aggregate functions over columns given by name, not yet bound to a schema;
-    :func:`aggregation` explains the fields."""
+    :func:`aggregation` makes it. ``arguments`` are names of columns, and literals. ``distinct``: each
+    combination of arguments counts once. ``where``: the name of a boolean column; only rows with a true value
+    in it count (None: all rows)."""
 
     function: str
     arguments: tuple[str | Literal, ...] = ()

@@ -21,8 +21,8 @@ def source(
 
     Each instance of the source calls ``function`` once with its context, which has the instance's number and
     the number of instances, so that the function can choose a part of the data. The function returns the
-    batches, mostly as a generator, whose ``finally`` runs on every exit. See
-    :mod:`sqlfront_engine.processors.user_code.sources`."""
+    batches, mostly as a generator, whose ``finally`` runs on every exit.
+    """
     return FunctionSource(output, UserFunction(function), name)
 
 

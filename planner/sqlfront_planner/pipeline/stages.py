@@ -118,8 +118,8 @@ class Stage:
     def filter(
         self, function: Callable[..., object], *, name: str = "filter", parallelism: int | None = None
     ) -> "Stage":
-        """Add a step that keeps the rows for which ``function(*values)`` is truthy. It costs as much per
-        row as :meth:`map`."""
+        """Add a step that keeps the rows for which ``function(*values)``, called with the values of the row's
+        columns, is truthy. A row costs one to two microseconds and holds the interpreter's lock."""
         return self._apply(OperationKind.FILTER, function, self.schema, name, parallelism)
 
     def flat_map(
@@ -130,8 +130,9 @@ class Stage:
         name: str = "flat-map",
         parallelism: int | None = None,
     ) -> "Stage":
-        """Add a step that maps each row by ``function(*values)`` to any number of rows. The function
-        returns an iterable: of values if ``output`` is a single column, else of tuples."""
+        """Add a step that maps each row by ``function(*values)``, called with the values of the row's
+        columns, to any number of rows. The function returns an iterable: of values if ``output`` is a field
+        (a single column), of tuples if it is a schema."""
         return self._apply(OperationKind.FLAT_MAP, function, _schema(output), name, parallelism)
 
     def map_batches(
@@ -156,9 +157,11 @@ class Stage:
         name: str = "map-using-service",
         parallelism: int | None = None,
     ) -> "Stage":
-        """Add a step that maps each row by ``function(service, *values)``; the function returns a value or
-        a tuple as in :meth:`map`. ``blocking``: the function may block, and each instance has a dedicated
-        thread; if false, the function runs on a worker's thread and must return quickly."""
+        """Add a step that maps each row by ``function(service, *values)``, called with the values of the
+        row's columns. ``output`` is the new row: a field for a single column, whose value the function
+        returns, or a schema, for whose columns the function returns a tuple of values. ``blocking``: the
+        function may block, and each instance has a dedicated thread; if false, the function runs on a
+        worker's thread and must return quickly."""
         inputs, called = (self._position,), UserFunction(function)
         step = UseService(name, _schema(output), inputs, parallelism, service, called, blocking=blocking)
         return self._pipeline._add(step)
@@ -173,9 +176,10 @@ class Stage:
         name: str = "map-using-service-async",
         parallelism: int | None = 1,
     ) -> "Stage":
-        """Add a step that maps each row by ``await function(service, *values)``; the function returns a
-        value or a tuple as in :meth:`map`. Each instance awaits up to ``concurrency`` rows at the same
-        time, and emits the rows in the order of the input."""
+        """Add a step that maps each row by ``await function(service, *values)``, called with the values of
+        the row's columns. ``output`` is the new row: a field for a single column, whose value the function
+        returns, or a schema, for whose columns the function returns a tuple of values. Each instance awaits
+        up to ``concurrency`` rows at the same time, and emits the rows in the order of the input."""
         inputs, called = (self._position,), UserFunction(function)
         step = UseService(
             name, _schema(output), inputs, parallelism, service, called, concurrency=concurrency

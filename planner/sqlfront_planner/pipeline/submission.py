@@ -23,8 +23,8 @@ def submit(
     circumstances: Circumstances | None = None,
 ) -> LightJob:
     """Plan a pipeline, run its DAG by ``run`` (:meth:`.Engine.run`, or ``submit`` of a member), and return
-    the job. The coordinator calls this function with the definition that it has received.
-    ``circumstances``: the facts about the run, see :class:`.Circumstances`.
+    the job. The coordinator calls this function with the definition that it has received. ``circumstances``:
+    the facts that planning needs, such as the number of workers; None = the defaults.
 
     ``config`` are the options of the job; ``config.required_partitions`` restricts the members that take
     part.
@@ -37,8 +37,9 @@ def submit(
 def plan_for(
     pipeline: Pipeline | Definition, config: JobConfig, circumstances: Circumstances | None = None
 ) -> PipelinePlan:
-    """Plan a pipeline for a light job, log its DAG at DEBUG, and return the plan. Raises the errors of
-    :func:`sqlfront_planner.pipeline.plan.plan`."""
+    """Plan a pipeline for a light job, log its DAG at DEBUG, and return the plan. Raises InterfaceError for a
+    pipeline that can't run, such as one without steps. ``circumstances``: the facts that planning needs, such
+    as the number of workers; None = the defaults."""
     definition = pipeline.definition() if isinstance(pipeline, Pipeline) else pipeline
     planned = plan(definition, circumstances)
     if logger.isEnabledFor(logging.DEBUG):

@@ -98,8 +98,8 @@ class _Space(msgspec.Struct, frozen=True):
     exact: bool
 
     def both(self, other: "_Space") -> "_Space | None":
-        """Return the intersection with ``other``; None if the intersection has more than ``MOST_BOXES``
-        boxes."""
+        """Return the set of the keys that are in both sets; None if it would consist of more than
+        ``MOST_BOXES`` boxes (products of constraints on each column of the key)."""
         if len(self.boxes) * len(other.boxes) > MOST_BOXES:
             return None
         boxes = tuple(
@@ -113,7 +113,8 @@ class _Space(msgspec.Struct, frozen=True):
         return _Space(boxes, self.exact and other.exact)
 
     def either(self, other: "_Space") -> "_Space | None":
-        """Return the union with ``other``; None if the union has more than ``MOST_BOXES`` boxes."""
+        """Return the set of the keys that are in one of the sets; None if it would consist of more than
+        ``MOST_BOXES`` boxes (products of constraints on each column of the key)."""
         exact = self.exact and other.exact
         if len(self.boxes) == len(other.boxes) == 1:
             merged = _merged(self.boxes[0], other.boxes[0])

@@ -72,8 +72,8 @@ class OneOf(msgspec.Struct, frozen=True):
         return len(self.candidates) + self.or_null
 
     def values(self, literal: ToLiteral, settings: Settings) -> Values:
-        """The values in this run that satisfy the constraint, without duplicates; None stands for null.
-        Raises UnknownInRun if a candidate's value is unknown."""
+        """Return the column's values in this run that satisfy the constraint, without duplicates; None stands
+        for null. Raises UnknownInRun if a candidate's value is unknown."""
         found: dict[object, None] = {None: None} if self.or_null else {}
         for candidate in self.candidates:
             try:
@@ -168,7 +168,7 @@ def remaining(
 
 
 def is_empty(span: Span) -> bool:
-    """Whether the span is empty."""
+    """Return whether the span is empty."""
     return span.low is not None and span.high is not None and span.low > span.high
 
 
@@ -197,8 +197,8 @@ def is_enumerable(data_type: pa.DataType) -> bool:
 
 
 def has_canonical_values(data_type: pa.DataType) -> bool:
-    """Whether values of the type that are equal in SQL are also identical in Python; False for floats, which
-    have several zeros and NaNs."""
+    """Return whether values of the type that are equal in SQL are also identical in Python; False for floats,
+    which have several zeros and NaNs."""
     return not is_fractional(data_type)
 
 

@@ -30,7 +30,7 @@ class Box(msgspec.Struct, frozen=True):
 
     @property
     def most(self) -> int | None:
-        """The greatest number of keys in the box in any run; None = unknown."""
+        """The greatest number of keys that this set can have in any run; None = unknown."""
         counts = []
         for constraints in self.columns:
             known = [item.most for item in constraints if isinstance(item, OneOf) and item.most is not None]
@@ -41,12 +41,14 @@ class Box(msgspec.Struct, frozen=True):
 
 
 class KeyCondition(msgspec.Struct, frozen=True):
-    """The keys of all rows that satisfy some conjuncts: the union of the boxes.
+    """The keys of all rows that satisfy some conjuncts: the union of ``boxes``, each of which is a set of
+    keys given by constraints on the key's columns.
 
-    ``columns`` are the key's columns, as ordinals of the table. ``limit``: more keys than that count as
-    unknown. ``exact`` are the conjuncts that hold for exactly the rows with one of the keys, and so need no
-    filter; if there are any, :meth:`keys` never returns None. ``most``: the greatest number of keys in any
-    run, None = unknown. ``known``: the keys, if they are the same in every run.
+    ``columns`` are the key's columns, as ordinals of the table, and ``types`` their logical types. ``limit``:
+    more keys than that count as unknown. ``exact`` are the conjuncts that hold for exactly the rows with one
+    of the keys, and so need no filter; if there are any, :meth:`keys` never returns None. ``most``: the
+    greatest number of keys in any run, None = unknown. ``known``: the keys, if they are the same in every
+    run.
     """
 
     columns: tuple[int, ...]
@@ -59,11 +61,11 @@ class KeyCondition(msgspec.Struct, frozen=True):
     known: tuple[Key, ...] | None = None
 
     def keys(self, literal: ToLiteral) -> tuple[Key, ...] | None:
-        """The keys of a run, without duplicates: a value for each column, of the column's type and as a
-        Literal holds it, None for null. Returns None if the keys are unknown or more than the limit, so that
-        any key may be needed; an empty tuple if no row satisfies the conjuncts.
+        """Return the keys that rows may have in a run, without duplicates: a value for each column, of the
+        column's type and as a Literal holds it, None for null. Return None if the keys are unknown or more
+        than the limit, so that any key may be needed; an empty tuple if no row satisfies the conjuncts.
 
-        ``literal`` returns the literal of each Parameter and RunValue.
+        ``literal`` returns the literal with this run's value of a Parameter or RunValue.
         """
         if self.known is not None:
             return self.known

@@ -14,11 +14,12 @@ if TYPE_CHECKING:
 
 
 class KeyConditions:
-    """The key conditions of a query's scans, each found once from the scan's filters and then remembered.
+    """The key conditions of a query's scans: for each scan, which keys its filters restrict a key of the
+    table to. Each is found once and then remembered.
 
-    ``limit``: the greatest number of keys of a table that are looked up; with 0 no scan has a key
-    condition. ``by_rows``: the conditions serve a row program, which looks up at most ``limit`` keys, and
-    any key that a join gives.
+    ``limit``: the greatest number of keys of a table that are looked up; with 0 no scan has a key condition.
+    ``by_rows``: the conditions serve a row program, which looks up at most ``limit`` keys, and any key that a
+    join gives.
     """
 
     def __init__(

@@ -53,7 +53,7 @@ def declaration(name: str, kind: pa.DataType, clauses: Sequence[tuple[str, objec
 
 
 def schema_of(columns: Iterable[ColumnDeclaration]) -> pa.Schema:
-    """The names and types of the columns."""
+    """Return the names and types of the columns."""
     return pa.schema([pa.field(column.name, column.type) for column in columns])
 
 

@@ -28,7 +28,7 @@ def name_parts(name: str) -> tuple[str, ...]:
 
 
 def last_part(name: str) -> str:
-    """The last part of a dotted name, without its qualifiers and without backticks.
+    """Return the last part of a dotted name, without its qualifiers and without backticks.
 
     >>> last_part("a.`b.c`")
     'b.c'

@@ -18,7 +18,7 @@ def commented(name: str, kind: pa.DataType, comment: str | None = None) -> pa.Fi
 
 
 def comment_of(field: pa.Field) -> str | None:
-    """The comment of a field of a struct; None if the field has none.
+    """Return the comment of a field of a struct; None if the field has none.
 
     >>> comment_of(commented("a", pa.int32(), "x")), comment_of(pa.field("a", pa.int32()))
     ('x', None)

@@ -20,7 +20,8 @@ _PACKAGE: Final = "sqlfront_planner.statements"
 
 
 def grammar_text() -> str:
-    """The text of ``statements.lark``."""
+    """Return the text of ``statements.lark``, the grammar of the statements other than queries, DELETE and
+    UPDATE."""
     return files(_PACKAGE).joinpath(GRAMMAR_FILE).read_text(encoding="utf-8")
 
 
@@ -30,8 +31,8 @@ def build_parser(grammar: str) -> lark.Lark:
 
 
 def load_parser(grammar: str) -> lark.Lark:
-    """Return the parser of a grammar. The saved tables serve if the same version of lark made them of the
-    same text; otherwise the tables are computed."""
+    """Return the parser of a grammar. Its parse tables are read from the package's file of saved tables if
+    the same version of lark made them of the same text; otherwise they are computed."""
     with suppress(FileNotFoundError), files(_PACKAGE).joinpath(TABLES_FILE).open("rb") as saved:
         if pickle.load(saved) == (lark.__version__, grammar):
             return lark.Lark.load(saved)

@@ -40,9 +40,9 @@ def lead(sql: str, start: int = 0) -> tuple[int, int] | None:
 
 
 def statement_text(sql: str, start: int) -> str:
-    """The text from offset ``start``, without the semicolons and comments behind the last token.
+    r"""Return the text from offset ``start``, without the semicolons and comments behind the last token.
 
-    >>> statement_text("explain select 1 -- one\\n;", 8)
+    >>> statement_text("explain select 1 -- one\n;", 8)
     'select 1'
     """
     tokens = tokens_of(sql, start)
@@ -89,8 +89,9 @@ def statement_tokens(sql: str, start: int = 0) -> list[Token]:
 
 def query_of(tokens: list[Token], sql: str, before: int = 0) -> Query:
     """Parse tokens of the text ``sql`` into a query; the tokens may be in another order than in the text.
-    ``before`` is the number of parameters ``?`` before the query. Raises the errors of :func:`parse_query`,
-    and NotSupportedError for a statement that isn't a query."""
+    ``before`` is the number of parameters ``?`` before the query. Raises NotSupportedError for a statement
+    that isn't a query and for text that sqlglot can't read or reads differently from Spark, and
+    UNSUPPORTED_DATATYPE for an unknown type."""
     if len(tokens) > _FEW_TOKENS:
         tokens = nesting.bounded(tokens, sql)
     if _begins_item_with_keyword(tokens):

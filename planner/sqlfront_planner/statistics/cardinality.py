@@ -43,7 +43,7 @@ class Cardinality:
         self._rows: dict[int, tuple[LogicalPlan, float]] = {}
 
     def rows(self, plan: LogicalPlan) -> float:
-        """The estimated number of the plan's rows, at least 0."""
+        """Return the estimated number of the plan's rows, at least 0."""
         known = self._rows.get(id(plan))
         if known is None:
             known = (plan, self._estimate(plan))
@@ -51,7 +51,7 @@ class Cardinality:
         return known[1]
 
     def size(self, plan: LogicalPlan) -> float:
-        """The estimated number of bytes of all the plan's rows."""
+        """Return the estimated number of bytes of all the plan's rows."""
         return self.rows(plan) * sum(column_bytes(column) for column in plan.row())
 
     def column(self, plan: LogicalPlan, ordinal: int) -> "base.ColumnStatistics | None":
@@ -84,7 +84,7 @@ class Cardinality:
                     return None
 
     def distinct(self, plan: LogicalPlan, expression: Expr) -> float:
-        """The estimated number of different values of an expression over the plan's rows."""
+        """Return the estimated number of different values of an expression over the plan's rows."""
         rows = self.rows(plan)
         known = self._expression(plan, expression)
         if known is None or known.distinct is None:
@@ -92,8 +92,8 @@ class Cardinality:
         return max(1.0, min(float(known.distinct), rows))
 
     def groups(self, plan: LogicalPlan, keys: tuple[Expr, ...]) -> float:
-        """The estimated number of different combinations of the keys' values over the plan's rows, at least
-        1."""
+        """Return the estimated number of different combinations of the keys' values over the plan's rows, at
+        least 1."""
         rows = self.rows(plan)
         product = 1.0
         for key in keys:
@@ -152,7 +152,7 @@ class Cardinality:
         return rows if scan.limit is None else min(rows, float(scan.limit))
 
     def join(self, plan: LogicalJoin) -> float:
-        """The estimated rows of a join of any kind."""
+        """Return the estimated number of rows that a join of any kind returns."""
         left, right = self.rows(plan.left), self.rows(plan.right)
         matches = self.matches(plan)
         if plan.kind in FILTERING_JOINS:
@@ -169,7 +169,7 @@ class Cardinality:
                 return matches
 
     def matches(self, plan: LogicalJoin) -> float:
-        """The estimated number of pairs of rows, one of each side, that satisfy the join's keys and
+        """Return the estimated number of pairs of rows, one of each side, that satisfy the join's keys and
         condition."""
         pairs = self.rows(plan.left) * self.rows(plan.right) / self._key_values(plan)
         if plan.condition is not None:

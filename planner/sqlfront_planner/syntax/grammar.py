@@ -130,7 +130,7 @@ class Grammar:
         self._firsts: dict[State, frozenset[int]] = {}
 
     def rules(self) -> tuple[str, ...]:
-        """The names of the rules."""
+        """Return the names of the rules."""
         return tuple(self._rules)
 
     def start(self, rule: str) -> State:
@@ -155,9 +155,9 @@ class Grammar:
 
     def moves(self, state: State, kind: int) -> tuple[Move, ...]:
         """Return the transitions from a state by a token of the kind ``kind``, empty if the token doesn't
-        fit. A transition is a pair: the states to which the entered rules return, outermost first, and the
-        state after the token. A keyword's kind also fits where a name is allowed; ``~kind`` fits only where
-        the grammar has the keyword itself."""
+        fit. A transition is a pair: the states in which parsing goes on after the rules that the token
+        begins, outermost first, and the state after the token. A keyword's kind also fits where a name is
+        allowed; ``~kind``, its bitwise complement, fits only where the grammar has the keyword itself."""
         if state.moves is None:
             state.moves = {}
         known = state.moves.get(kind)

@@ -67,7 +67,7 @@ class _Beginning:
         self._may_end: bool | None = None
 
     def may_end(self) -> bool:
-        """Return whether a text may end after these tokens."""
+        """Return whether a text that consists of only these first tokens is valid."""
         known = self._may_end
         if known is None:
             with _following:
@@ -86,8 +86,8 @@ class _Beginnings:
         self.first = _Beginning(self._start)
 
     def longer(self, beginning: _Beginning, kind: int) -> _Beginning:
-        """Make the beginning with one more token, of the kind ``kind``; add it to the cache and return it. If
-        the cache is full, all other beginnings are dropped."""
+        """Return the beginning of a text that has one token more than ``beginning``, of the kind ``kind``,
+        and add it to the cache. If the cache is full, all other beginnings are dropped."""
         with _following, uncollected():  # the grammar's states are never freed
             made = _Beginning(_after(self._grammar, beginning.readings, kind))
         self._count += 1

@@ -48,9 +48,9 @@ def store_assigned(value: Expr, field: pa.Field, table: str) -> Expr:
 
 
 def is_storable(source: pa.DataType, target: pa.DataType) -> bool:
-    """Return whether store assignment converts values of type ``source`` to ``target``: numbers to numbers,
-    dates and timestamps to each other, anything atomic to string, null to anything; nested types element by
-    element.
+    """Return whether Spark's store assignment (the casts of INSERT and UPDATE) converts values of type
+    ``source`` to ``target``: numbers to numbers, dates and timestamps to each other, anything atomic to
+    string, null to anything; nested types element by element.
 
     >>> is_storable(pa.float64(), pa.int32()), is_storable(pa.string(), pa.int32())
     (True, False)

@@ -11,8 +11,8 @@ from sqlfront_values.errors import ProgrammingError, spark_error
 
 
 def named_column(schema: pa.Schema, name: str) -> int:
-    """The ordinal of the column of that name, case-insensitive. Raises UNRESOLVED_COLUMN if no column has the
-    name.
+    """Return the ordinal of the column of that name, case-insensitive. Raises UNRESOLVED_COLUMN if no column
+    has the name.
 
     >>> named_column(pa.schema([("a", pa.int32()), ("b", pa.int32())]), "B")
     1

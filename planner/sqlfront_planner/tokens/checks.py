@@ -23,8 +23,9 @@ _SET_WORDS: Final = frozenset({_T.UNION, _T.INTERSECT, _T.EXCEPT, _T.ALL, _T.DIS
 
 
 def check(tokens: Sequence[Token], sql: str) -> None:
-    """Raise the error of the first construct in a query's tokens that sqlglot would read differently from
-    Spark; see the module's docstring. ``sql`` is the text of which the tokens were made."""
+    """Raise an error for the first construct in a query's tokens that sqlglot would read differently from
+    Spark: NotSupportedError, or the error that Spark raises for the text. ``sql`` is the text of which the
+    tokens were made."""
     for position, token in enumerate(tokens):
         kind = token.token_type
         wrong = _CHECKS.get(kind) if kind is not _T.VAR else _CHECKS_OF_NAMES.get(token.text.upper())

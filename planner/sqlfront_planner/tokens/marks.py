@@ -17,8 +17,9 @@ ShiftRightUnsigned: TypeAlias = exp.Coalesce
 
 
 class NotNullMark(str):
-    """The right side of ``IS`` in ``IS NOT NULL``, as the text of a token, which sqlglot's parser keeps as
-    the value of a string literal. The string literals of a statement are plain ``str``."""
+    """The right side of ``IS`` in the rewritten tokens of ``IS NOT NULL``. sqlglot's parser takes it for a
+    string literal and keeps it as the literal's value; the binder recognizes it by its class, since the
+    string literals of a statement are plain ``str``."""
 
     __slots__ = ()
 

@@ -110,9 +110,11 @@ _WORD: Final = re.compile(r"[^\W\d]\w*")
 
 
 def rewrite(tokens: list[Token], sql: str, before: int = 0) -> list[Token]:
-    """Return the tokens of the text ``sql``, rewritten for sqlglot's parser as the module's docstring says.
-    ``before``: the number of the statement's parameters ``?`` before these tokens. Raises NotSupportedError
-    or ProgrammingError for the texts that the module's docstring says are refused."""
+    """Return the tokens of the text ``sql``, rewritten so that sqlglot's parser keeps all details that
+    Spark's answers depend on, such as the names of functions and the suffixes of numbers. ``before``: the
+    number of the statement's parameters ``?`` before these tokens. Raises NotSupportedError or
+    ProgrammingError for text that only this step can refuse, such as an unknown type or VARCHAR without a
+    length."""
     return _Rewriter(tokens, sql, before).run()
 
 

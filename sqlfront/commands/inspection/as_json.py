@@ -124,7 +124,7 @@ def _field(field: pa.Field) -> Fields:
 
 
 def type_json(kind: pa.DataType) -> Fields:
-    """Return the type as Spark's JSON describes it.
+    """Return the type as Spark's JSON of DESCRIBE ... AS JSON describes it.
 
     >>> type_json(pa.list_(pa.int32()))
     {'name': 'array', 'element_type': {'name': 'int'}, 'element_nullable': True}

@@ -56,8 +56,8 @@ def _view_columns(run: StatementRun, view: ViewEntry) -> tuple[str, ...]:
 
 
 def view_text(view: ViewEntry, columns: tuple[str, ...]) -> str:
-    """Return the text of CREATE VIEW with these names of columns. Unlike a table's, the view's properties are
-    shown with the secrets in them, as by Spark."""
+    """Return the text of CREATE VIEW; ``columns``: the names of the view's columns. Unlike a table's, the
+    view's properties are shown with the secrets in them, as by Spark."""
     details = view.details
     shown = [f"{quoted(name)}{_comment(' ', details.comment_of(name))}" for name in columns]
     name = f"{DEFAULT_DATABASE}.{quoted(view.name.lower())}"

@@ -72,7 +72,7 @@ def _columns(schema: pa.Schema, comment_of: Callable[[str], str | None]) -> list
 
 
 def describe_query(run: StatementRun, statement: DescribeQuery) -> CommandOutcome:
-    """DESCRIBE QUERY: the query's columns, with the comments of the relations' columns."""
+    """DESCRIBE QUERY: show the query's columns, with the comments of the relations' columns."""
     schema = run.bind(statement.query).schema
     comments = query_comments(run, statement.query)
     pairs = zip(schema, comments or repeat(NO_COMMENTS), strict=False)
@@ -115,8 +115,8 @@ def _named_field(schema: pa.Schema, entry: Entry, column: str) -> pa.Field:
 
 
 def show_columns(run: StatementRun, statement: ShowColumns) -> CommandOutcome:
-    """SHOW COLUMNS: the names of a relation's columns. Raises SHOW_COLUMNS_WITH_CONFLICT_NAMESPACE if the
-    statement names two schemas."""
+    """SHOW COLUMNS: show the names of a relation's columns. Raises SHOW_COLUMNS_WITH_CONFLICT_NAMESPACE if
+    the statement names two schemas."""
     parts = name_parts(statement.name)
     database = () if statement.database is None else name_parts(statement.database)
     whole = parts if len(parts) > 1 else (*database, *parts)

@@ -107,5 +107,5 @@ def partition_columns(entry: Entry) -> tuple[str, ...]:
 
 
 def quoted_columns(names: "tuple[str, ...] | list[str]") -> str:
-    """The names with commas between them, in backticks where needed."""
+    """Return the names with commas between them, in backticks where needed."""
     return ", ".join(map(quoted, names))

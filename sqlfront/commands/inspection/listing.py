@@ -39,7 +39,7 @@ _CURRENT: Final = pa.schema([("catalog", STRING), ("namespace", STRING)])
 
 
 def show_tables(run: StatementRun, statement: ShowTables) -> CommandOutcome:
-    """SHOW TABLES: the tables and views of a schema whose names match the pattern. With a Spark session,
+    """SHOW TABLES: show the tables and views of a schema whose names match the pattern. With a Spark session,
     Spark's tables and views are shown, too. Raises SCHEMA_NOT_FOUND for an unknown schema."""
     database = statement.database
     system = system_schema(database)
@@ -106,6 +106,6 @@ def show_catalogs(run: StatementRun, statement: ShowCatalogs) -> CommandOutcome:
 
 
 def show_current_schema(run: StatementRun) -> CommandOutcome:
-    """SHOW CURRENT SCHEMA: the current catalog and schema."""
+    """SHOW CURRENT SCHEMA: show the current catalog and schema."""
     settings = run.context.settings
     return shown(_CURRENT, [(settings.catalog, settings.database)])

@@ -40,8 +40,8 @@ def as_written(name: str) -> tuple[str, str]:
 
 
 def matches(name: str, pattern: str | None) -> bool:
-    """Whether the name matches Spark's SHOW pattern: regular expressions, separated by ``|``, in which ``*``
-    means any characters. Case doesn't matter; a malformed expression matches nothing; None matches all.
+    """Return whether the name matches Spark's SHOW pattern: regular expressions, separated by ``|``, in which
+    ``*`` means any characters. Case doesn't matter; a malformed expression matches nothing; None matches all.
 
     >>> matches("events", "ev*|x"), matches("events", "["), matches("events", None)
     (True, False, True)
@@ -87,14 +87,15 @@ def in_order(rows: set[Named], pattern: str | None) -> list[Named]:
 
 
 def is_view(entry: Entry) -> bool:
-    """Return whether the entry counts as a view: every view, cached or not, and every temporary relation."""
+    """Return whether the entry counts as a view in SHOW VIEWS: every view, cached or not, and every temporary
+    relation."""
     return entry.temporary or isinstance(origin_of(entry), ViewEntry)
 
 
 def own_relations(run: StatementRun, database: str | None) -> list[Entry]:
-    """Return the relations of this session that Spark would show in the schema (None = the default schema):
-    temporary views are shown in every schema, global temporary views in ``global_temp`` alone. Raises
-    SCHEMA_NOT_FOUND for an unknown schema."""
+    """Return the relations of this session that Spark would show in the schema ``database`` (None = the
+    default schema): temporary views are shown in every schema, global temporary views in ``global_temp``
+    alone. Raises SCHEMA_NOT_FOUND for an unknown schema."""
     parts = checked_database(database)
     entries = run.context.catalog.entries()
     if parts == GLOBAL_TEMP:
@@ -103,9 +104,10 @@ def own_relations(run: StatementRun, database: str | None) -> list[Entry]:
 
 
 def relations_beside(run: StatementRun, database: str | None) -> list[Entry]:
-    """Return the relations of this session that a SHOW statement adds to Spark's own list for the schema:
-    temporary relations in every schema, permanent ones in the default schema alone. CACHE TABLE's copies of
-    Spark's relations are left out, since Spark's list has the relations themselves. Needs a Spark session."""
+    """Return the relations of this session that a SHOW statement adds to Spark's own list for the schema
+    (None = the default schema): temporary relations in every schema, permanent ones in the default schema
+    alone. CACHE TABLE's copies of Spark's relations are left out, since Spark's list has the relations
+    themselves. Needs a Spark session."""
     spark = run.spark
     assert spark is not None
     is_here = is_default(name_parts(database or run.context.settings.database))
@@ -170,9 +172,9 @@ def schema_of(run: StatementRun, name: str, entry: Entry) -> pa.Schema:
 
 
 def known_schema(run: StatementRun, name: str, entry: Entry) -> pa.Schema:
-    """Return the columns of a relation, as :func:`schema_of`; for a view whose query is no longer valid,
-    since a table was dropped for example, return the columns that the view had when it was made. Raises the
-    binder's error if these aren't known either."""
+    """Return the columns of a relation; ``entry`` is its entry in the catalog, ``name`` its name in the
+    statement. For a view whose query is no longer valid, since a table was dropped for example, return the
+    columns that the view had when it was made. Raises the binder's error if these aren't known either."""
     try:
         return schema_of(run, name, entry)
     except Error:

@@ -71,8 +71,8 @@ class Subject(msgspec.Struct, frozen=True):
 
 
 class Collector:
-    """A custom collector of prometheus-client for the metrics of a process: the counts in ``tallies``, and
-    the metrics of the engines and members in ``subjects``. The functions in ``settle`` are called before each
+    """The collector that gives prometheus-client the metrics of a process: the counts in ``tallies``, and the
+    metrics of the engines and members in ``subjects``. The functions in ``settle`` are called before each
     scrape."""
 
     def __init__(self, tallies: StatementTallies) -> None:

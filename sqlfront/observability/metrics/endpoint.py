@@ -61,7 +61,8 @@ class MetricsEndpoint:
             self._collector.settle.append(settle)
 
     def leave(self, subject: "Subject", settle: Callable[[], None] | None = None) -> None:
-        """Undo :meth:`join`, which had the same arguments."""
+        """Stop serving the metrics of ``subject`` and calling ``settle``; the arguments are those of an
+        earlier :meth:`join`."""
         self._collector.subjects.remove(subject)
         if settle is not None:
             self._collector.settle.remove(settle)
@@ -89,8 +90,9 @@ class MetricsEndpoint:
 
 class SessionMetrics:
     """The watcher that counts a session's statements for the metrics at the address ``host:port``.
-    ``runner``: the engine or member that runs the session's jobs; ``plans``: the session's plan cache.
-    Errors: see :func:`open_endpoint`."""
+    ``runner``: the engine or member that runs the session's jobs; ``plans``: the session's plan cache. Raises
+    ProgrammingError for a malformed address, OperationalError if the port can't be opened or
+    prometheus-client is missing."""
 
     def __init__(
         self, address: str, observer: Observer, runner: Engine | Member, plans: PlanCache[Plan]
@@ -104,11 +106,11 @@ class SessionMetrics:
         self.address = self._endpoint.address
 
     def begun(self, observation: Observation) -> None:
-        """Count a running statement; see :meth:`~sqlfront.observability.observer.StatementWatcher.begun`."""
+        """Count a running statement."""
         self._tallies.begun(observation)
 
     def ended(self, observation: Observation) -> None:
-        """Count an ended statement; see :meth:`~sqlfront.observability.observer.StatementWatcher.ended`."""
+        """Count an ended statement."""
         self._tallies.ended(observation)
 
     def close(self) -> None:
@@ -121,8 +123,8 @@ class SessionMetrics:
 
 
 class MemberMetrics:
-    """The metrics of a member's process, served at the address ``host:port``. Errors: see
-    :func:`open_endpoint`."""
+    """The metrics of a member's process, served at the address ``host:port``. Raises ProgrammingError for a
+    malformed address, OperationalError if the port can't be opened or prometheus-client is missing."""
 
     def __init__(self, address: str) -> None:
         self._endpoint: MetricsEndpoint | None = open_endpoint(address)
@@ -156,8 +158,8 @@ _locks: Final = [RLock()]
 
 
 def open_endpoint(text: str) -> MetricsEndpoint:
-    """Return the endpoint at the address ``host:port`` (port 0: any free port); it is opened if this process
-    hasn't opened it yet. Each call needs a call of :func:`close_endpoint`.
+    """Return the endpoint at the address ``host:port`` (port 0: any free port); the port is opened if this
+    process hasn't opened it yet. Each call needs a later call of :func:`close_endpoint`.
 
     Raises ProgrammingError for a malformed address; OperationalError if prometheus-client is missing, or the
     port can't be opened, for example since another process uses it.
@@ -181,7 +183,8 @@ def open_endpoint(text: str) -> MetricsEndpoint:
 
 
 def close_endpoint(endpoint: MetricsEndpoint) -> None:
-    """Undo one call of :func:`open_endpoint`; the last such call closes the endpoint."""
+    """Give up an endpoint that :func:`open_endpoint` has returned; the port closes once each of its users has
+    called this function."""
     with _locks[0]:
         shared = _shared.get(endpoint.key)
         if shared is None or shared.endpoint is not endpoint:  # that of the process that forked this one

@@ -94,4 +94,4 @@ class StatementTallies:
             }
 
     def close(self) -> None:
-        """Do nothing: other sessions may still be counted here."""
+        """Do nothing: other sessions may still be counted by this object."""

@@ -41,8 +41,8 @@ class _Task(Generic[T]):
 
 
 class Worker(ClosingContext):
-    """A thread that runs calls one after the other for the main thread, which waits and receives signals at
-    once, whatever the call is doing."""
+    """A thread that runs calls one after the other for the main thread, so that the main thread receives
+    signals such as Ctrl-C at once, whatever the call is doing."""
 
     def __init__(self) -> None:
         self._tasks: SimpleQueue[_Task[object] | None] = SimpleQueue()

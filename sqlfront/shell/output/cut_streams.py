@@ -6,8 +6,9 @@ from typing import BinaryIO
 
 
 class CutStream:
-    """A stream to ``out`` for Arrow's writers, made by :func:`cut_at_error`. It counts its bytes, since a
-    pipe has no position, and can be cut, so that later bytes are dropped."""
+    """A stream to ``out`` for Arrow's writers, made by :func:`cut_at_error`. The stream counts its bytes,
+    since a pipe has no position. It can be cut: later bytes are dropped, so that a writer adds no end mark to
+    an incomplete output."""
 
     closed = False
 
@@ -31,7 +32,7 @@ class CutStream:
         return self._position
 
     def writable(self) -> bool:
-        """Return True; Arrow's writers ask."""
+        """Return True: Arrow's writers ask whether the stream can be written."""
         return True
 
     def flush(self) -> None:

@@ -8,8 +8,8 @@ from sqlfront.shell.output.options import OutputOptions
 
 
 def write(result: Result, out: BinaryIO, options: OutputOptions) -> int:
-    """Write one array with an object per row; see :mod:`~sqlfront.shell.output.json_texts` for the values.
-    Return the number of rows."""
+    """Write one array with an object per row, and return the number of rows. Values without a form in JSON,
+    such as decimals and dates, are strings."""
     count, skipped = 0, 1
     out.write(b"[")
     for batch in result.batches():

@@ -25,7 +25,7 @@ _JOIN: Final = pc.function("binary_join_element_wise")
 
 
 def texts(column: pa.Array, kind: pa.DataType, settings: Settings) -> pa.Array:
-    """The values of a result's column, of the logical type ``kind``, as an array of strings:
+    """Return the values of a result's column, of the logical type ``kind``, as an array of strings:
     ``CAST(value AS STRING)``, but hex for binary, and ``NULL`` for nulls within arrays, maps and structs.
     Nulls of the column stay null."""
     if not pa.types.is_nested(kind) and kind != BINARY:
@@ -34,7 +34,7 @@ def texts(column: pa.Array, kind: pa.DataType, settings: Settings) -> pa.Array:
 
 
 def with_nulls(shown: list[str], column: pa.Array) -> pa.Array:
-    """Return the texts as an array of strings with nulls at the rows where ``column`` is null."""
+    """Return the texts ``shown`` as an array of strings, with null in the rows in which ``column`` is null."""
     nulls = column.is_null().to_pylist()
     return from_values([None if null else text for text, null in zip(shown, nulls, strict=True)], STRING)
 
@@ -45,8 +45,8 @@ def characters(texts: pa.Array) -> bytes:
 
 
 def has_empty(texts: pa.Array) -> bool:
-    """Return whether any text of an array is empty. A null has no text either, so that an array with nulls
-    may give True without an empty text."""
+    """Return whether any text of an array is empty; an array with nulls may give True without an empty text,
+    since a null has no characters either."""
     return bool(np.any(np.diff(_offsets(texts)) == 0))
 
 

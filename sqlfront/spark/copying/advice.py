@@ -22,9 +22,10 @@ _LITTLE: Final = 0.01
 
 
 class Advice(msgspec.Struct, frozen=True):
-    """The copies that would make a query light. ``names``: the relations as the query writes them, in parts;
-    ``size``: Spark's estimate of the relations' bytes; ``free``: the bytes of memory that are free for
-    copies; ``follows``: whether sqlfront notices when the rows of the relations change."""
+    """Advice to the user to copy relations by CACHE TABLE, so that sqlfront runs a query in the light lane.
+    ``names``: the relations as the query writes them, in parts; ``size``: Spark's estimate of the relations'
+    bytes; ``free``: the bytes of memory that are free for copies; ``follows``: whether sqlfront notices when
+    the rows of the relations change."""
 
     names: tuple[tuple[str, ...], ...]
     size: int

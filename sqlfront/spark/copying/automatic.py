@@ -30,8 +30,8 @@ _ENDED: Final = frozenset({"HY008", "57014"})
 
 
 class AutomaticCopies:
-    """The copies that sqlfront has made without CACHE TABLE, oldest first. When memory is short, the oldest
-    copy is dropped; queries then read Spark's relation again."""
+    """The in-memory copies of Spark's relations that sqlfront has made by itself, without CACHE TABLE, oldest
+    first. When memory is short, the oldest copy is dropped; queries then read Spark's relation again."""
 
     def __init__(self, context: "Context") -> None:
         self._context = context
@@ -118,6 +118,6 @@ class CopyWay:
         return self._otherwise.explain(request, statement)
 
     def after(self, error: Error, request: StatementRequest) -> Replan:
-        """Return the Replan that the way ``otherwise`` returns after ``error``, or raise the error that it
-        raises."""
+        """Return the Replan of the way ``otherwise`` after the query has failed with ``error``; raise
+        ``error`` if that way has none."""
         return self._otherwise.after(error, request)

@@ -53,12 +53,14 @@ class _EpochSet(Generic[T]):
         self._held: tuple[object, set[T]] = None, set()
 
     def has(self, member: T, epoch: object) -> bool:
-        """Return whether ``member`` was added with this ``epoch``, and no other epoch followed."""
+        """Return whether ``member`` was added with this ``epoch`` (the state in which a member is valid), and
+        no member with another epoch afterwards."""
         held, members = self._held
         return held == epoch and member in members
 
     def add(self, member: T, epoch: object) -> None:
-        """Add a member, and drop the members that were added with other epochs."""
+        """Add a member that is valid in the state ``epoch``, and drop the members that were added with other
+        epochs."""
         held, members = self._held
         if held != epoch:
             members = set()
@@ -67,8 +69,8 @@ class _EpochSet(Generic[T]):
 
 
 class Copier:
-    """The part of a session that decides about advice and automatic copies for queries over Spark's
-    relations. Safe to use from several threads."""
+    """The part of a session that decides when to advise CACHE TABLE, and when to copy Spark's relations
+    automatically, for queries that read them. Safe to use from several threads."""
 
     def __init__(self, spark: "SparkBeside", context: "Context") -> None:
         self._spark = spark
@@ -83,13 +85,14 @@ class Copier:
         self._refused = _EpochSet[tuple[str, ...]]()
 
     def way(self, request: "StatementRequest", otherwise: SparkWay, *, may_copy: bool) -> "Way":
-        """Decide the way of a query that reads relations of Spark's and that Spark would run by the way
-        ``otherwise``. From the second time on that all its relations are read, that is ``otherwise`` with
-        advice in its reason. If ``may_copy``, and the relations have been read as many times as the setting
-        ``sqlfront.autocache`` says, it is a way that copies the relations first.
+        """Return the way of a query that reads relations of Spark's and that Spark would run by the way
+        ``otherwise``. From the second query on that reads the same relations, the reason of that way includes
+        advice. If ``may_copy``, and the relations have been read as many times as the setting
+        ``sqlfront.autocache`` says, the way copies the relations first.
 
         Advice takes Spark some 40 ms, once for each text. A new text gets none if another text over the same
-        relations has got it."""
+        relations has got it.
+        """
         known = self._known(request)
         if known is None or not known.names:
             return otherwise

@@ -15,16 +15,17 @@ _MOST: Final = 1000
 
 
 class ReadCounts:
-    """The number of readings of each relation since its last copy. Any thread may call the methods. Relations
-    that were not read for long are forgotten: at most 1,000 are counted."""
+    """The numbers of times that queries have read each relation of Spark's since its last copy, by which
+    automatic copies are decided. Any thread may call the methods. Relations that were not read for long are
+    forgotten: at most 1,000 are counted."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._counts: OrderedDict[tuple[str, ...], int] = OrderedDict()
 
     def count(self, name: tuple[str, ...]) -> int:
-        """Count one more reading of the relation ``name``, in parts with catalog and database; return the
-        number of readings, this one included."""
+        """Count that a query reads the relation ``name`` (parts, with catalog and database); return how often
+        queries have read it, this time included."""
         with self._lock:
             found = self._counts.pop(name, 0) + 1
             self._counts[name] = found
@@ -33,11 +34,12 @@ class ReadCounts:
         return found
 
     def of(self, name: tuple[str, ...]) -> int:
-        """Return the number of readings of the relation ``name``, in parts with catalog and database."""
+        """Return how often queries have read the relation ``name`` (parts, with catalog and database); 0 for
+        a relation that isn't counted."""
         return self._counts.get(name, 0)
 
     def reset(self, name: tuple[str, ...]) -> None:
-        """Set the number of the relation's readings to 0."""
+        """Set the number of the relation's reads to 0, since the relation is copied now."""
         with self._lock:
             self._counts.pop(name, None)
 

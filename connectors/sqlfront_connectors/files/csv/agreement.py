@@ -37,8 +37,9 @@ def arrow_columns(
 ) -> list[pa.RecordBatch] | None:
     """Return the texts of the columns at the positions ``columns``, out of the file's ``width`` columns, read
     by Arrow: one batch per block, without the header, null where a field is ``nullValue``. Return None unless
-    the file's bytes and the settings prove that Arrow reads the file as Spark does; the tokenizer must then
-    read it. During the call the memory for the check of quotes is charged to ``memory``."""
+    the file's bytes and the settings prove that Arrow reads the file as Spark does; the caller then has to
+    read the file by the tokenizer. During the call the memory for the check of quotes is charged to
+    ``memory``."""
     content = content.removeprefix(UTF8_MARK)
     if not _is_plain(settings, width) or not _agrees(content, settings, width, memory):
         return None

@@ -273,9 +273,9 @@ def read(
     filters: tuple[EngineExpr, ...] = (),
 ) -> Iterator[pa.RecordBatch]:
     """Yield the columns ``names`` of one file, in batches in physical form. ``schema``: the columns of the
-    file, by position and not by name, as in Spark. ``filters``: no row is dropped by them, but with a filter
-    and mode FAILFAST a malformed record raises NotSupportedError, because Spark may not read that record.
-    Raises OperationalError for a file that can't be read or parsed."""
+    file, by position and not by name, as in Spark. ``filters``: the query's conjuncts; they drop no row here,
+    but with a filter and mode FAILFAST a malformed record raises NotSupportedError, because Spark may not
+    read that record. Raises OperationalError for a file that can't be read or parsed."""
     reading = CsvReading(names, schema, csv_settings(options), bool(filters), context.settings.time_zone)
     _check_corrupt(reading)
     content = content_of(path, context.files, context.memory)

@@ -16,10 +16,9 @@ from sqlfront_values.types import BOOLEAN, STRING, ddl, physical
 
 
 class Pushdown(Enum):
-    """The filters that Spark's parser checks while it reads a record: none (NONE), filters that a row of
-    nulls doesn't fulfil (DROPS_NULLS), or filters that a row of nulls may fulfil (PASSES_NULLS). The parser
-    stops reading the record as soon as a filter is false, so that errors in the rest of the record go
-    unnoticed."""
+    """The kinds of filters by which Spark's parser may stop reading a record, so that errors in the rest of
+    the record go unnoticed; it stops as soon as a filter is false. NONE: no filters. DROPS_NULLS: filters
+    that a row of nulls doesn't fulfil. PASSES_NULLS: filters that a row of nulls may fulfil."""
 
     NONE = "none"
     """No condition: the parser reads the whole record."""
@@ -31,7 +30,8 @@ class Pushdown(Enum):
 
 def pushdown(filters: Sequence[EngineExpr], schema: pa.Schema, settings: JsonSettings) -> Pushdown:
     """Return the :class:`Pushdown` of the query's filters (over ordinals of ``schema``). Only filters that
-    use nothing but fields of the JSON text count; filters over the column of corrupt records are ignored."""
+    use nothing but fields of the JSON text count; filters over the column for the text of malformed records
+    are ignored."""
     fields = {index for index, name in enumerate(schema.names) if name != settings.corrupt_column}
     pushed = [condition for condition in filters if columns_used(condition) <= fields]
     if not pushed:
@@ -47,8 +47,9 @@ def pushdown(filters: Sequence[EngineExpr], schema: pa.Schema, settings: JsonSet
 
 
 def check_corrupt_column(names: Sequence[str], schema: pa.Schema, settings: JsonSettings) -> None:
-    """Raise ProgrammingError, as Spark does, if the column of corrupt records in ``schema`` is not a string,
-    or if it is the only column in ``names``, the columns that the query reads."""
+    """Check the column for the text of malformed records. Raise ProgrammingError, as Spark does, if this
+    column of ``schema`` is not a string, or if it is the only column in ``names``, the columns that the query
+    reads."""
     name = settings.corrupt_column
     index = schema.get_field_index(name)
     if index >= 0 and schema.field(index).type != STRING:

@@ -69,8 +69,8 @@ class JsonInference:
 
     def malformed(self) -> Kind | None:
         """Return the type that stands for a malformed record, by the option ``mode``: an object with only the
-        column of corrupt records (PERMISSIVE), None if the record is left out (DROPMALFORMED), or
-        MalformedRecord (FAILFAST)."""
+        column for the text of malformed records (PERMISSIVE), None if the record is left out (DROPMALFORMED),
+        or MalformedRecord (FAILFAST)."""
         match self._settings.mode:
             case JsonMode.PERMISSIVE:
                 return ObjectFields(((self._settings.corrupt_column, STRING),))

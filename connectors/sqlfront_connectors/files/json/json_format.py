@@ -144,10 +144,10 @@ def read(
     filters: Sequence[EngineExpr] = (),
 ) -> Iterator[pa.RecordBatch]:
     """Yield the columns ``names`` of one file, in batches in physical form. ``schema``: the columns of the
-    files. ``filters``: the query's conjuncts, over ordinals of ``schema``. No row is dropped by them; but
-    Spark's parser stops reading a record at a false conjunct, so they decide which errors in the rest of a
-    record go unnoticed. Raises OperationalError for an unreadable file, DataError for a malformed record in
-    mode FAILFAST, NotSupportedError where Spark's answer is not certain."""
+    files. ``filters``: the query's conjuncts, over ordinals of ``schema``; they drop no row here, but Spark's
+    parser stops reading a record at a false conjunct, so that errors in the rest of the record go unnoticed.
+    Raises OperationalError for an unreadable file, DataError for a malformed record in mode FAILFAST,
+    NotSupportedError where Spark's answer is not certain."""
     how = json_settings(options)
     check_corrupt_column(names, schema, how)
     wanted = pa.schema([schema.field(name) for name in names])

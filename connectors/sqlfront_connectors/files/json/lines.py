@@ -54,8 +54,8 @@ _SCAN: Final = json.JSONDecoder(object_pairs_hook=_members, parse_constant=_no_w
 
 
 class LineReader:
-    """A reader that turns lines into rows of ``schema``, a schema without the column of corrupt records.
-    ``zone``: the time zone of timestamps without a zone."""
+    """A reader that turns lines, each of one plain JSON object, into rows of ``schema``, which lacks the
+    column for the text of malformed records. ``zone``: the time zone of timestamps without a zone."""
 
     def __init__(self, schema: pa.Schema, settings: JsonSettings, zone: str) -> None:
         self._settings = settings
@@ -65,8 +65,8 @@ class LineReader:
 
     def row(self, line: str) -> Row | None:
         """Return the row of the object in the line: the values of the schema's fields, None for null and for
-        missing fields. Return None if the line isn't plain JSON or a value doesn't fit its type: the careful
-        reader has to read the line."""
+        missing fields. Return None if the line isn't plain JSON or a value doesn't fit its type: the caller
+        then has to read the line token by token."""
         row: Row = [None] * self._width
         try:
             self._fill(row, line)

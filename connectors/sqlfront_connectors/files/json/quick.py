@@ -55,8 +55,8 @@ _ROWS: Final = "\0"
 
 
 def halves(piece: bytes, smallest: int | None = None) -> tuple[bytes, bytes] | None:
-    """Cut the piece into two at a line end near its middle. Return None if the piece is one line, or has
-    fewer than ``smallest`` bytes (None = :data:`SMALL`)."""
+    """Cut ``piece``, bytes of a file, into two at a line end near its middle. Return None if the piece is one
+    line, or has fewer than ``smallest`` bytes (None = :data:`SMALL`)."""
     if len(piece) < (SMALL if smallest is None else smallest):
         return None
     middle = piece.find(b"\n", len(piece) // 2) + 1
@@ -66,15 +66,16 @@ def halves(piece: bytes, smallest: int | None = None) -> tuple[bytes, bytes] | N
 
 
 def is_plain(settings: JsonSettings) -> bool:
-    """Return whether the settings (not the bytes) say that each record is a line in UTF-8 that ends with a
-    line feed, perhaps after a carriage return: neither multiLine, encoding nor lineSep is given."""
+    """Return whether each record is a line in UTF-8 that ends with a line feed, perhaps after a carriage
+    return, as far as the settings tell (the bytes aren't read): none of the options multiLine, encoding and
+    lineSep is given."""
     return not settings.multi_line and settings.encoding is None and settings.separator is None
 
 
 def one_object_a_line(piece: bytes) -> bytes | None:
-    """Return the piece without blank lines and without spaces around its lines; None unless each line begins
-    with ``{`` and ends with ``}``, and the text is UTF-8, without NaN and Infinity, and within Jackson's
-    limits.
+    """Return ``piece``, bytes of a file, without blank lines and without spaces around its lines, for Arrow's
+    JSON reader. Return None unless each line begins with ``{`` and ends with ``}``, and the text is UTF-8,
+    without NaN and Infinity, and within Jackson's limits.
 
     No record of such a piece extends into the next line: within one JSON value, ``{`` never follows ``}``
     without a comma in between.

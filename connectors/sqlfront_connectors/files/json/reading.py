@@ -25,11 +25,11 @@ _VALUE: Final = 64
 
 
 class RecordReader:
-    """A reader of one file's records into rows of ``schema``, which may have the column of corrupt records.
-    ``path``: the file, for errors. ``pushdown``: the query's filters, by which Spark's parser may skip the
-    rest of a record. The rows of a record that is a long array are charged to ``memory``, and the reader
-    never releases them. The methods raise DataError for a malformed record in mode FAILFAST,
-    NotSupportedError where Spark's answer is not certain."""
+    """A reader of one file's records into rows of ``schema``, which may have the column for the text of
+    malformed records. ``path``: the file, for errors. ``pushdown``: the kind of the query's filters, by which
+    Spark's parser may skip the rest of a record. The rows of a record that is a long array are charged to
+    ``memory``, and the reader never releases them. The methods raise DataError for a malformed record in mode
+    FAILFAST, NotSupportedError where Spark's answer is not certain."""
 
     def __init__(
         self,
@@ -61,8 +61,8 @@ class RecordReader:
 
     @property
     def keeps_records(self) -> bool:
-        """True if the schema has the column of corrupt records, so that the text of each malformed record is
-        needed with the blanks around it."""
+        """True if the schema has the column for the text of malformed records, so that each record is needed
+        with the blanks around it."""
         return self._corrupt >= 0
 
     def read(self, records: Sequence[bytes], first: int = 1) -> pa.RecordBatch:
@@ -96,8 +96,9 @@ class RecordReader:
         ).select([])
 
     def with_corrupt_column(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Return the batch with an additional column of corrupt records that is all null, if the schema has
-        this column; otherwise return the batch itself. The rows of the batch must come from valid records."""
+        """Return the batch with an additional column for the text of malformed records, all null, if the
+        schema has this column; otherwise return the batch itself. The rows of the batch must come from valid
+        records."""
         if self._corrupt < 0:
             return batch
         columns = list(batch.columns)

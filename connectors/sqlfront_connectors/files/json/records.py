@@ -31,8 +31,8 @@ def records_of(content: bytes, settings: JsonSettings) -> list[bytes]:
 
 
 def as_utf8(record: bytes, settings: JsonSettings) -> tuple[bytes, bool]:
-    """Return the record in UTF-8, without a byte order mark, and whether these are the file's own bytes
-    (False if the record was decoded from another encoding).
+    """Return the record in UTF-8, without a byte order mark; and True if these are the file's own bytes,
+    False if the record was decoded from another encoding.
 
     Without the option encoding, the first four bytes determine the encoding, as in Jackson. Raises
     UnicodeError if the record isn't in the encoding of the option, NotSupportedError where Spark would

@@ -86,8 +86,8 @@ class PartialError(ValueError):
 class Converters:
     """A maker of functions that convert JSON tokens into values of a type. ``zone``: the time zone of
     timestamps that state none. ``exact_bytes``: whether the tokens' bytes are the file's own, so that the
-    text of a number or object can be copied from them into a STRING column. ``copies``: what to do with such
-    a value if not ``exact_bytes``: True = write its text anew, as Jackson does; False = raise
+    text of a number or object in a STRING column can be copied from them. ``copies``: if the bytes aren't the
+    file's own, True = such a text is written anew, as Jackson does; False = such a value raises
     NotSupportedError."""
 
     def __init__(self, settings: JsonSettings, zone: str, *, exact_bytes: bool, copies: bool = True) -> None:
@@ -233,8 +233,8 @@ class Converters:
 
     def items(self, kind: pa.DataType) -> Callable[[JsonTokens], tuple[list[object], bool]]:
         """Return a function that reads the items of an array, each of the type ``kind``. The function returns
-        the items, and False if a part of a nested item didn't fit (the part is None). The function raises
-        ValueError for an item that doesn't fit itself."""
+        the items, and whether all their parts fitted (a part of a nested item that doesn't fit becomes None).
+        The function raises ValueError for an item that as a whole doesn't fit ``kind``."""
         converter = self.converter(kind)
 
         def read(tokens: JsonTokens) -> tuple[list[object], bool]:

@@ -38,8 +38,8 @@ def unescape(text: str) -> str:
 
 
 class FoundPartition(msgspec.Struct, frozen=True):
-    """The partition that the path of a directory states. ``base``: the directory above the outermost
-    partition directory; the directory itself if its path states no partition."""
+    """The partition that the path of a directory states, as ``name=value`` parts. ``base``: the directory
+    above the outermost partition directory; the directory itself if its path states no partition."""
 
     partition: RawPartition
     base: str
@@ -48,9 +48,9 @@ class FoundPartition(msgspec.Struct, frozen=True):
 def found_partitions(directories: Iterable[str], bases: frozenset[str]) -> Mapping[str, RawPartition]:
     """Return the partition of each directory whose path states a partition; empty if none does.
     ``directories``: the directories that hold data. ``bases``: the directories below which names state
-    partitions. Raises OperationalError if partitions begin in different directories or have different
-    columns, or if a directory without partition is not the one in which they begin; NotSupportedError if the
-    columns' names differ in case."""
+    partitions. Raises OperationalError if partitions begin below different directories or have different
+    columns, or if data lie outside of the partitions (except directly in the directory below which the
+    partitions begin); NotSupportedError if the columns' names differ in case."""
     found = {directory: _found(directory, bases) for directory in directories}
     partitions = {directory: one.partition for directory, one in found.items() if one.partition}
     if not partitions:

@@ -62,7 +62,8 @@ def partition_fields(partitions: Iterable[RawPartition]) -> tuple[pa.Field, ...]
 
 def check_partition_names(partitions: Iterable[RawPartition]) -> None:
     """Raise ProgrammingError (COLUMN_ALREADY_EXISTS) if two directories of one path state the same column
-    name. As Spark checks that late, call this function after the columns of the files are inferred."""
+    name. Call this function after the columns of the files are inferred: Spark raises the errors of the
+    inference first."""
     for partition in partitions:
         names = [name.lower() for name, _ in partition]
         for name in names:

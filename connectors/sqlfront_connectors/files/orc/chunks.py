@@ -53,7 +53,8 @@ def unpacked_size(file: BinaryIO, start: int, length: int, block: int) -> int:
 def plain(stored: bytes, compression: int, block: int, most: int) -> bytes:
     """Return the uncompressed bytes of ``stored``, a series of chunks; decompression stops once the result
     has more than ``most`` bytes. ``compression``: ORC's number of the codec. ``block``: the most uncompressed
-    bytes of a chunk. Raises MalformedData for a chunk that is too long, and the errors of the codec."""
+    bytes of a chunk. Raises MalformedData for a chunk that is too long, and the error of the codec (such as
+    ``zlib.error``) for bytes that can't be decompressed."""
     if compression == NONE:
         return stored
     found, at = bytearray(), 0

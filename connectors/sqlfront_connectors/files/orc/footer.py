@@ -72,7 +72,7 @@ class _End(msgspec.Struct, frozen=True):
 
 
 class NoFooter(MalformedData):
-    """The error of a file in which neither Spark's reader nor Arrow's finds a footer."""
+    """The error of a file that has no footer, neither for Spark's reader nor for Arrow's."""
 
 
 class TooLarge(MalformedData):
@@ -107,10 +107,11 @@ class Description(msgspec.Struct, frozen=True):
     columns have. ``is_java``: whether ORC's Java library has written the file. ``zones``: the time zones in
     which the values of type TIMESTAMP were written; empty if there are none. ``fault``: the first fault of
     the types or stripes (Arrow ends the process for some faults, and accepts others), None = no fault.
-    ``columns``: for each column the number of its type (the types of its parts follow), then the number of
-    all types. ``stripes``: all stripes if there is no fault, else some. ``compression`` and ``block``: ORC's
-    number of the codec, and the most uncompressed bytes of a chunk. ``sizes``: by the name of a column, the
-    approximate bytes of its values in memory, as far as the file's statistics state them."""
+    ``columns``: for each column the index of its type in the footer's list of types, then the length of that
+    list; so the types of column i and its parts are those from ``columns[i]`` to ``columns[i + 1]``
+    (exclusive). ``stripes``: all stripes if there is no fault, else some. ``compression`` and ``block``:
+    ORC's number of the codec, and the most uncompressed bytes of a chunk. ``sizes``: by the name of a column,
+    the approximate bytes of its values in memory, as far as the file's statistics state them."""
 
     kinds: frozenset[int]
     is_java: bool

@@ -128,10 +128,10 @@ def check_partitions(path: str, version: FileVersion) -> None:
 
 
 def infer_schema(paths: Sequence[str], options: Mapping[str, str], access: FileAccess) -> pa.Schema:
-    """Return the logical schema of a table of the files ``paths``. Without the option ``mergeSchema`` Spark
-    takes the columns of one file that it doesn't specify, so NotSupportedError is raised for files with
-    different columns. With ``mergeSchema`` the result has the columns of all files; NotSupportedError is
-    raised if their order depends on the order of the files."""
+    """Return the logical schema of a table of the files ``paths``. Without the option ``mergeSchema``, raise
+    NotSupportedError for files with different columns: Spark takes the columns of one file, and doesn't
+    specify of which. With ``mergeSchema`` the result has the columns of all files; raise NotSupportedError if
+    the order of the columns depends on the order of the files."""
     schemas = [_schema(path, access) for path in paths]
     if merges_schemas(options):
         if not is_certain(schemas):

@@ -21,17 +21,18 @@ from sqlfront_values.types import BOOLEAN, is_fractional
 
 class FloatCondition(msgspec.Struct, frozen=True):
     """A filter that compares floating-point columns with numbers. ``condition``: the filter, over the columns
-    of a file's batches. ``places``: the ordinals of its floating-point columns. ``zeros``: for each zero
-    literal in the filter, True if it is negative."""
+    of a file's batches. ``places``: the ordinals of the floating-point columns in the filter. ``zeros``: the
+    signs of the zero literals in the filter, True for -0.0, False for 0.0."""
 
     condition: EngineExpr
     places: tuple[int, ...]
     zeros: frozenset[bool]
 
     def may_be_left_out(self, batch: pa.RecordBatch, chunks: dict[int, Chunk], settings: Settings) -> bool:
-        """Return whether Spark may leave out rows of the batch that match the filter: if all matching rows
-        have an odd value, or if at least one has and a column has bounds of its pages, by which Spark leaves
-        out parts of a row group.
+        """Return whether Spark may leave out rows of the batch that match the filter. A value is odd if
+        Spark's reader may overlook it: NaN, or a zero whose sign isn't that of the filter's zero. The result
+        is True if all matching rows have an odd value, or if at least one has and a column has bounds of its
+        pages, by which Spark leaves out parts of a row group.
 
         ``chunks``: by ordinal, the column chunks of the floating-point columns. ``settings``: the session's
         settings, for the filter's evaluation.
@@ -72,9 +73,10 @@ def _bounds_are_numbers(chunk: Chunk, kind: np.dtype) -> bool:
 
 
 def float_conditions(filters: tuple[EngineExpr, ...], places: dict[int, int]) -> tuple[FloatCondition, ...]:
-    """Return the filters that compare floating-point columns with numbers, over the ordinals of a file's
-    batches. ``places``: for each table ordinal of a column that the file has, its position in the batches. A
-    filter that uses a column without position is left out."""
+    """Return those filters that compare floating-point columns with numbers, rewritten from the table's
+    ordinals to the ordinals of a file's batches. ``places``: for each table ordinal of a column that the file
+    has, the column's ordinal in the batches. A filter that uses a column without such an ordinal is left out.
+    """
     found = []
     for condition in filters:
         literals = [

@@ -119,8 +119,8 @@ def _schema(path: str, access: FileAccess) -> pa.Schema:
 
 
 def row_count(path: str, access: FileAccess) -> int:
-    """Return the number of rows that the footer of the file states. Raises the errors of
-    :func:`open_file`."""
+    """Return the number of rows that the footer of the file states. Raises OperationalError for an unreadable
+    file, NotSupportedError for a footer that Arrow can't read or that is damaged."""
     return sum(group.rows for group in open_file(path, access)[1])
 
 
@@ -364,8 +364,8 @@ class _FileColumn(msgspec.Struct, frozen=True):
     first: int
 
     def has_bounds_of(self, wanted: pa.DataType) -> bool:
-        """Return whether the minimum and maximum in the column's statistics bound its values as values of
-        Spark's type ``wanted``: the column has that type, and the statistics have its order."""
+        """Return whether the minimum and maximum in the column's statistics are bounds of its values as Spark
+        compares them: the column has Spark's type ``wanted``, and its statistics follow that type's order."""
         if pa.types.is_nested(self.type) or pa.types.is_timestamp(wanted) or not self.leaves[0].signed:
             return False
         return self.leaves[0].kind in _ORDERED and leaf_type(self.leaves[0]) == wanted

@@ -36,16 +36,16 @@ Struct = dict[int, object]
 
 
 class ThriftValues(msgspec.Struct, frozen=True, gc=False):
-    """The elements of a list, a set or a map. ``kind``: the type of the elements of a list or set; MAP for a
-    map. ``items``: the elements; for a map, its keys and values alternate."""
+    """The elements of a list, a set or a map. ``kind``: Thrift's number of the type of the elements of a list
+    or set; MAP for a map. ``items``: the elements; for a map, its keys and values alternate."""
 
     kind: int
     items: list[object]
 
 
 def field(number: int, kind: int) -> int:
-    """Return the key of the field ``number`` in a :data:`Struct`. The type is a part of the key, so a field
-    that was written with another type isn't found."""
+    """Return the key under which a :data:`Struct` has the field ``number`` of the Thrift type ``kind``. The
+    type is a part of the key, so a field that was written with another type isn't found."""
     return number << 4 | kind
 
 
@@ -65,8 +65,9 @@ def read_struct(data: bytes) -> Struct:
 
 
 def read_part(data: bytes) -> tuple[Struct, int]:
-    """Read the struct at the beginning of the bytes, as :func:`read_struct` does; returns the struct and its
-    length in bytes."""
+    """Read the Thrift struct at the beginning of the bytes; returns the struct and its length in bytes. The
+    last of several fields with the same number counts. Raises MalformedData for bytes that are not a struct.
+    """
     try:
         return _struct(data, 0, 0)
     except IndexError:

@@ -206,7 +206,8 @@ def _text_of(plain: bytes) -> str | None:
 
 def spark_type(kind: pa.DataType, leaves: Iterator[Leaf]) -> pa.DataType:
     """Return Spark's type of a column whose Arrow type is ``kind``. ``leaves``: an iterator over the leaves
-    of Parquet's schema; the column's leaves are taken from it. Raises the errors of :func:`leaf_type`."""
+    of Parquet's schema; the column's leaves are taken from it. Raises ProgrammingError if a leaf has no Spark
+    type, OperationalError for a decimal of too many digits."""
     kinds = pa.types
     if kinds.is_map(kind):
         return pa.map_(spark_type(kind.key_type, leaves), spark_type(kind.item_type, leaves))

@@ -26,10 +26,11 @@ _AHEAD: Final = 2
 
 
 class Origin(msgspec.Struct, frozen=True):
-    """A held version of a spread table, from which processes that are not members read rows. ``version``: the
-    key of the version. ``table``: the table's name, for errors. ``columns``: the ordinals of the columns to
-    read. ``members``: names and addresses of the members that have the rows. ``step``: the number of rows to
-    fetch with one question."""
+    """The source of an exchange: a version of a table whose rows are spread over members, which the members
+    keep while processes that are not members read its rows. ``version``: the key under which members keep the
+    version. ``table``: the table's name, for errors. ``columns``: the ordinals of the columns to read.
+    ``members``: names and addresses of the members that have the rows. ``step``: the number of rows to fetch
+    with one question."""
 
     version: str
     table: str
@@ -39,7 +40,7 @@ class Origin(msgspec.Struct, frozen=True):
 
 
 class Piece(msgspec.Struct, frozen=True):
-    """A range of a held version's rows: the rows ``start`` to ``stop`` (exclusive) of one member's share.
+    """A range of a version's rows to fetch: the rows ``start`` to ``stop`` (exclusive) of one member's share.
     ``member``: the index of the member in :attr:`Origin.members`."""
 
     member: int
@@ -49,8 +50,8 @@ class Piece(msgspec.Struct, frozen=True):
 
 def fetch(origin: Origin, connect: Connect, pieces: Iterable[Piece]) -> Iterator[pa.RecordBatch]:
     """Yield the rows of the pieces, in batches in physical form. ``connect``: a function that connects with a
-    member, given its name and address. Raises OperationalError if a member can't be reached, or the
-    coordinator has released the version."""
+    member, given its name and address. Raises OperationalError if a member can't be reached, or if members no
+    longer keep the version, because the coordinator has released it."""
     for piece in pieces:
         name, address = origin.members[piece.member]
         with connect(name, address) as line:

@@ -23,8 +23,8 @@ class ShareHolder:
     shares of old versions.
 
     A share is kept as long as the table's document names its version (the version is current), the version's
-    writer has the writer's turn (the version is being made), or a reader holds the version. A version that
-    was current once is then kept for ``grace`` seconds more, unless memory is short.
+    writer has the exclusive right to write to the table (the version is being made), or a reader holds the
+    version. A version that was current once is then kept for ``grace`` seconds more, unless memory is short.
     """
 
     def __init__(self, grace: float = GRACE) -> None:
@@ -104,8 +104,9 @@ class ShareHolder:
             self.sweep()
 
     def sweep(self) -> None:
-        """Free the shares that no reader or writer needs any more and whose grace has passed, and schedule
-        the next sweep for the moment at which the next share's grace ends."""
+        """Free the shares that no reader or writer needs any more: those of versions that were current once
+        when nobody has needed them for ``grace`` seconds, all others now. Schedule the next sweep for the
+        moment at which the next share's ``grace`` ends."""
         now, due = self._running.engine.clock.now(), math.inf
         with self._lock:
             for key in [key for key in self._watched if not self._is_needed(key)]:
@@ -123,8 +124,9 @@ class ShareHolder:
             self._sweep_at(due)
 
     def relieve(self) -> bool:
-        """Free all versions that are kept only during their grace, because memory is short; a query that was
-        planned with such a version is planned again. Return whether any version was freed."""
+        """Free all versions that nobody needs and that are kept only for some seconds more (``grace``),
+        because memory is short; a query that was planned with such a version is planned again. Return whether
+        any version was freed."""
         with self._lock:
             keys = tuple(self._unneeded)
             for key in keys:

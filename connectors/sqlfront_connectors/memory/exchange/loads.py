@@ -32,9 +32,10 @@ from sqlfront_values.errors import Error, NotSupportedError, OperationalError
 
 
 class SpreadLoad:
-    """A load of a spread table, as a context manager: within its block other processes may push rows to
-    :attr:`target`, and :meth:`publish` makes a new version with the rows of those attempts that the caller
-    names. At the end of the block all other rows are dropped.
+    """A load of rows into a table whose rows are spread over members, as a context manager: within its block
+    other processes may push rows to :attr:`target`, each process in attempts of its own, and :meth:`publish`
+    makes a new version with the rows of those attempts that the caller names. At the end of the block all
+    other rows are dropped.
 
     ``holder``: the name of the coordinating member; when that member leaves the cluster, the load ends.
     Raises NotSupportedError if the members have no address for other processes (such as members in this
@@ -72,10 +73,10 @@ class SpreadLoad:
         return self
 
     def publish(self, brought: Sequence[DeliveredRows], *, overwrite: bool) -> int:
-        """Publish a version with the rows of the attempts in ``brought``: with ``overwrite`` in place of all
-        present rows, otherwise in addition to them. Return the number of these new rows. To be called once.
-        Raises OperationalError with SQLSTATE 40001 if partitions have changed their owners since the load
-        began."""
+        """Publish a version with the rows of successful attempts: with ``overwrite`` in place of all present
+        rows, otherwise in addition to them. ``brought``: the rows that each attempt to include has delivered
+        to each member. Return the number of these new rows. To be called once. Raises OperationalError with
+        SQLSTATE 40001 if partitions have changed their owners since the load began."""
         table = self._table
         with table.storing(overwrite=overwrite) as version:
             if version.processor.dealt != self._dealt:
@@ -92,14 +93,15 @@ class SpreadLoad:
 
 
 class HeldVersion(ClosingContext):
-    """A version of a spread table that other processes may read from the members until :meth:`close`, even if
-    the table changes meanwhile. :attr:`pieces` are the ranges of its rows;
+    """A version of a table whose rows are spread over members; until :meth:`close`, other processes may read
+    it from the members, even if the table changes meanwhile. :attr:`pieces` are the ranges of its rows;
     :func:`~sqlfront_connectors.memory.exchange.fetching.fetch` reads them from :attr:`origin`.
 
     ``columns``: the ordinals of the columns to read. ``parts``: the number of pieces of about the same size
     into which the rows of each member are divided; fewer if there are fewer rows. ``holder``: the name of the
-    coordinating member, with which the hold ends. Raises OperationalError if the version, or some of its
-    members, are gone; NotSupportedError if the members have no address for other processes.
+    coordinating member; when that member leaves the cluster, the version is released. Raises OperationalError
+    if the version, or some of its members, are gone; NotSupportedError if the members have no address for
+    other processes.
     """
 
     def __init__(self, snapshot: SpreadSnapshot, columns: tuple[int, ...], parts: int, holder: str) -> None:

@@ -34,10 +34,11 @@ _WINDOW: Final = 4
 
 
 class LoadTarget(msgspec.Struct, frozen=True):
-    """The destination of a load's rows. ``load``: the unique name of the load. ``table`` and ``schema``: the
-    table's name and logical schema. ``members``: names and addresses of the members. ``owners``: for each
-    partition, the index of its member in ``members``. ``keys``: the ordinals of the partition key; if empty,
-    whole batches are sent to the members in turn."""
+    """The destination of rows that a process outside of the cluster sends to a table. ``load``: the unique
+    name of the load, the transfer from all such processes. ``table`` and ``schema``: the table's name and
+    logical schema. ``members``: names and addresses of the members. ``owners``: for each partition, the index
+    of its member in ``members``. ``keys``: the ordinals of the partition key; if empty, whole batches are
+    sent to the members in turn."""
 
     load: str
     table: str
@@ -52,10 +53,10 @@ Connect = Callable[[str, str], Outsider]
 
 
 class Pusher:
-    """An attempt to deliver rows to a load: call :meth:`push` for each batch, then :meth:`finish`, then
-    :meth:`close`; from one thread. The rows become visible only if the load's coordinator learns of the
-    attempt by a :class:`DeliveredRows`; otherwise the members drop them. ``connect``: a function that
-    connects with a member, given its name and address.
+    """An attempt to deliver rows to a table's members, as a part of a load: call :meth:`push` for each batch,
+    then :meth:`finish`, then :meth:`close`; from one thread. The rows become visible only if the load's
+    coordinator learns of the attempt by a :class:`DeliveredRows`; otherwise the members drop them.
+    ``connect``: a function that connects with a member, given its name and address.
 
     The methods raise OperationalError if a member can't be reached or refuses the rows.
     """
@@ -154,7 +155,7 @@ class _Stream:
         self._encoder = BatchEncoder()
 
     def send(self, batch: pa.RecordBatch) -> None:
-        """Send a batch, then wait until the member has answered all but :data:`_WINDOW` batches."""
+        """Send a batch to the member, then wait until at most :data:`_WINDOW` batches are unanswered."""
         encoded = self._encoder.encode(batch)
         question = Put(self._load, self._attempt, encoded.schema)
         self._line.send(EXCHANGE, codec.encode(question), encoded.body)
@@ -162,8 +163,8 @@ class _Stream:
         self.settle(_WINDOW)
 
     def settle(self, unanswered: int) -> None:
-        """Wait until the member has answered all but ``unanswered`` batches. Raises the error of a member
-        that has refused a batch."""
+        """Wait until at most ``unanswered`` batches have no answer of the member. Raises the error of a
+        member that has refused a batch."""
         while self._line.unanswered > unanswered:
             self._line.hear()
 
@@ -206,9 +207,9 @@ def push_all(
 
 
 def attempts_by_member(brought: Sequence[DeliveredRows]) -> tuple[tuple[str, tuple[str, ...], int], ...]:
-    """Group the attempts by member: return, for each member, its name, its attempts and the number of their
-    rows. This is the form of the field ``attempts`` of
-    :class:`~sqlfront_connectors.memory.exchange.service.StagedRows`."""
+    """Group the attempts by member: return, for each member, its name, the tokens of its attempts and the
+    number of their rows, as the source :class:`~sqlfront_connectors.memory.exchange.service.StagedRows` takes
+    them."""
     found: dict[str, list[DeliveredRows]] = {}
     for each in brought:
         found.setdefault(each.member, []).append(each)

@@ -42,10 +42,11 @@ _NOTHING: Final = b""
 
 
 class BeginLoad(msgspec.Struct, frozen=True, tag=True):
-    """The question that begins a load of a table. ``load``: the load's unique name. ``schema``: the table's
-    logical schema. ``dealt``: the version of the member list that last changed the owners of partitions; a
-    member that knows another one refuses the question. ``holder``: the name of the coordinating member, with
-    which the load ends. The answer is empty."""
+    """The question to a member that begins a load of a table: from now on the member accepts rows from other
+    processes. ``load``: the load's unique name. ``schema``: the table's logical schema. ``dealt``: the
+    version of the member list that last changed the owners of partitions; a member for which this is another
+    version refuses the question. ``holder``: the name of the coordinating member; when it leaves the cluster,
+    the load ends. The answer is empty."""
 
     load: str
     table: str
@@ -55,8 +56,8 @@ class BeginLoad(msgspec.Struct, frozen=True, tag=True):
 
 
 class EndLoad(msgspec.Struct, frozen=True, tag=True):
-    """The question that ends a load: staged rows are dropped, and further rows refused. The answer is
-    empty."""
+    """The question to a member that ends the load named ``load``: the member drops the rows that it has
+    staged (received and not yet published), and refuses further rows. The answer is empty."""
 
     load: str
 
@@ -64,8 +65,8 @@ class EndLoad(msgspec.Struct, frozen=True, tag=True):
 class Hold(msgspec.Struct, frozen=True, tag=True):
     """The question that makes the member keep its share of a version until :class:`Release` with the same
     ``token``, even if the table changes or is dropped. ``version``: the version's key. ``holder``: the name
-    of the coordinating member, with which the hold ends. The answer is the number of rows in the share,
-    including deleted rows, which is the upper bound for :class:`ReadShare`."""
+    of the coordinating member; when it leaves the cluster, the hold ends. The answer is the number of rows in
+    the share, including deleted rows: :class:`ReadShare` may ask for rows up to this number."""
 
     version: str
     table: str
@@ -74,8 +75,8 @@ class Hold(msgspec.Struct, frozen=True, tag=True):
 
 
 class Release(msgspec.Struct, frozen=True, tag=True):
-    """The question that ends the :class:`Hold` with the same ``version`` and ``token``. The answer is
-    empty."""
+    """The question that ends the :class:`Hold` with the same ``version`` and ``token``, so that the member
+    may free its share. The answer is empty."""
 
     version: str
     token: str
@@ -85,9 +86,10 @@ class Release(msgspec.Struct, frozen=True, tag=True):
 
 
 class Put(msgspec.Struct, frozen=True, tag=True):
-    """The question that stages one batch of an attempt. The message's body is the batch, encoded as the next
-    one of the attempt's stream; ``schema``: see :class:`~sqlfront_cluster.codec.EncodedBatch`. The answer is
-    empty."""
+    """The question that brings one batch of an attempt, which the member stages: keeps, invisible to readers,
+    until the load publishes or drops it. The message's body is the batch, encoded as the next one of the
+    attempt's stream. ``schema``: the batch's encoded schema if it differs from that of the stream's last
+    batch, else None. The answer is empty."""
 
     load: str
     attempt: str
@@ -95,16 +97,16 @@ class Put(msgspec.Struct, frozen=True, tag=True):
 
 
 class Forget(msgspec.Struct, frozen=True, tag=True):
-    """The question that drops the rows of an attempt that has failed. The answer is empty."""
+    """The question that makes the member drop the rows of an attempt that has failed. The answer is empty."""
 
     load: str
     attempt: str
 
 
 class ReadShare(msgspec.Struct, frozen=True, tag=True):
-    """The question for rows of the member's share of a held version: those with the numbers ``start`` to
-    ``stop`` (exclusive) that are not deleted. ``columns``: ordinals of the table. The answer is
-    :class:`EncodedPieces`, with the batches in the message's body."""
+    """The question for rows of the member's share of a version that a :class:`Hold` keeps: the rows with the
+    numbers ``start`` to ``stop`` (exclusive), without deleted rows. ``columns``: ordinals of the table. The
+    answer is :class:`EncodedPieces`, with the batches in the message's body."""
 
     version: str
     table: str
@@ -114,8 +116,8 @@ class ReadShare(msgspec.Struct, frozen=True, tag=True):
 
 
 class EncodedPieces(msgspec.Struct, frozen=True):
-    """The answer to :class:`ReadShare`. ``batches``: for each batch in the message's body, ``schema`` and
-    ``size`` as in :class:`~sqlfront_cluster.codec.EncodedBatch`; all batches are one stream."""
+    """The answer to :class:`ReadShare`, whose body has encoded batches, one after the other. ``batches``: for
+    each batch its schema, None if it is that of the batch before, and its size in bytes."""
 
     batches: tuple[tuple[bytes | None, int], ...]
 
@@ -151,9 +153,10 @@ class _Load:
 
 
 class RowExchange(BodyService):
-    """The member's service for loads and holds, which answers the questions of this module. ``budget``: the
-    budget to which staged rows are charged, None = no budget. ``on_hold``: a function that is called with a
-    version's key whenever a hold on the version begins or ends."""
+    """The member's service by which other processes bring rows into tables (loads) and read rows of versions
+    that are kept for them (holds); it answers the questions of this module. ``budget``: the budget to which
+    the rows of loads are charged, None = no budget. ``on_hold``: a function that is called with a version's
+    key whenever a hold on the version begins or ends."""
 
     def __init__(self, store: TableStore, on_hold: Callable[[str], None] = lambda version: None) -> None:
         self.budget: MemoryBudget | None = None
@@ -167,13 +170,13 @@ class RowExchange(BodyService):
     # ---- questions
 
     def answer(self, content: bytes) -> bytes:
-        """Answer a question that came without a body. An answer's body is left out."""
+        """Answer a question that came without a body; if the answer has a body, it is not sent."""
         return self.exchange(content, None)[0]
 
     def exchange(self, content: bytes, body: pa.Buffer | None) -> tuple[bytes, Sequence[Part]]:
         """Decode and answer a question; returns the answer and the parts of its body. ``body``: the body of
-        the question, None = no body. The class of each question describes its answer. Raises OperationalError
-        for a question that can't be answered, such as one about a load that has ended."""
+        the question, None = no body. The docstring of a question's class describes the answer. Raises
+        OperationalError for a question that can't be answered, such as one about a load that has ended."""
         question: Question = codec.decode(content, Question)  # type: ignore[arg-type]
         match question:
             case Put():
@@ -280,7 +283,7 @@ class RowExchange(BodyService):
     # ---- the member
 
     def is_held(self, version: str) -> bool:
-        """Return whether a hold on the version with the key ``version`` exists on this member."""
+        """Return whether this member keeps the version with the key ``version`` because of a :class:`Hold`."""
         return version in self._held
 
     def keep_only(self, is_present: Callable[[str], bool]) -> None:
@@ -300,9 +303,9 @@ class RowExchange(BodyService):
             self._let_go(version, token)
 
     def staged(self, load: str, attempts: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """Yield the staged batches of the given attempts, and remove the attempts from the load, so that a
-        batch takes no memory here after it is yielded. Raises OperationalError with SQLSTATE 40001 if the
-        load has ended or an attempt is missing."""
+        """Yield the batches that the given attempts have brought to this member, and remove the attempts from
+        the load, so that a batch takes no memory here after it is yielded. Raises OperationalError with
+        SQLSTATE 40001 if the load has ended or an attempt is missing."""
         found = self._loads.get(load)
         for name in attempts:
             attempt = None
@@ -318,7 +321,7 @@ class RowExchange(BodyService):
 
     @property
     def loads(self) -> dict[str, int]:
-        """The number of bytes staged on this member, by the name of each load that hasn't ended."""
+        """The number of bytes of unpublished rows on this member, by the name of each load that hasn't ended."""
         with self._lock:
             return {
                 name: sum(attempt.size for attempt in tuple((load.attempts or {}).values()))
@@ -327,10 +330,10 @@ class RowExchange(BodyService):
 
 
 class StagedRows(Processor, frozen=True):
-    """A source of the rows that attempts of a load have pushed to the member on which the source runs, with
-    one instance on each member. ``attempts``: for each member its name, the attempts, and the number of their
-    rows. A member that isn't in ``attempts`` emits nothing. Raises InternalError if the number of rows
-    differs."""
+    """A source of the rows that attempts of a load have brought to the member on which the source runs, with
+    one instance on each member. ``attempts``: for each member its name, the tokens of the attempts, and the
+    number of their rows. A member that isn't in ``attempts`` emits nothing. Raises InternalError if the
+    member has another number of rows."""
 
     load: str
     table: str

@@ -22,8 +22,9 @@ _JUDGED = frozenset({"equal", "equal_null_safe", "less", "less_equal", "greater"
 
 
 def judged(filters: Iterable[Expr]) -> tuple[Expr, ...]:
-    """Return those conjuncts that the bounds of columns can prove false for a whole chunk: comparisons of a
-    column with literals, null tests of a column, and combinations of these by AND and OR."""
+    """Return those conjuncts that the bounds of columns can prove false for a whole chunk (BATCH_ROWS
+    consecutive rows of a segment): comparisons of a column with literals, null tests of a column, and
+    combinations of these by AND and OR."""
     return tuple(part for part in filters if _is_judged(part))
 
 
@@ -44,9 +45,9 @@ def _is_judged(condition: Expr) -> bool:
 
 
 def matching(segment: Segment, filters: Sequence[Expr]) -> list[bool] | None:
-    """Return a flag for each chunk of the segment: False if certainly no row of the chunk makes all filters
-    true, so that a scan can skip it. Return None if no chunk can be skipped. ``filters``: conjuncts that
-    :func:`judged` returned."""
+    """Return a flag for each chunk of the segment (BATCH_ROWS consecutive rows): False if certainly no row of
+    the chunk makes all filters true, so that a scan can skip the chunk. Return None if no chunk can be
+    skipped. ``filters``: conjuncts that :func:`judged` returned."""
     count = chunk_count(segment)
     used = {ordinal for condition in filters for ordinal in columns_used(condition)}
     known = {ordinal: _bounds_of(segment, ordinal) for ordinal in used}
@@ -63,8 +64,8 @@ def matching(segment: Segment, filters: Sequence[Expr]) -> list[bool] | None:
 
 
 def count_chunks(segments: Iterable[Segment], filters: Sequence[Expr]) -> tuple[int, int]:
-    """Return the number of chunks that may have rows that match the filters, and the number of all chunks.
-    ``filters``: conjuncts that :func:`judged` returned."""
+    """Return the number of chunks (BATCH_ROWS consecutive rows of a segment) that may have rows that match
+    the filters, and the number of all chunks. ``filters``: conjuncts that :func:`judged` returned."""
     read = total = 0
     for segment in segments:
         count = chunk_count(segment)
@@ -75,7 +76,8 @@ def count_chunks(segments: Iterable[Segment], filters: Sequence[Expr]) -> tuple[
 
 
 def chunk_count(segment: Segment) -> int:
-    """Return the number of chunks of a segment."""
+    """Return the number of chunks of a segment, each of BATCH_ROWS consecutive rows, the last one perhaps of
+    fewer."""
     return -(-segment.batch.num_rows // BATCH_ROWS)
 
 

@@ -38,8 +38,8 @@ class IndexDefinition(msgspec.Struct, frozen=True):
 
 
 class SegmentIndex:
-    """A secondary index of one batch by some of its columns: it finds the numbers of the rows with a key. The
-    index is built on first use, or by :meth:`prepare`. Safe to use from several threads."""
+    """A secondary index of one batch by some of its columns, which finds the numbers of the rows with a key.
+    The index is built on first use, or by :meth:`prepare`. Safe to use from several threads."""
 
     __slots__ = ("_batch", "_compared", "_entries", "_lock", "_sorted", "__weakref__", "columns")
 

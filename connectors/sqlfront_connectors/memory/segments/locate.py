@@ -19,9 +19,10 @@ Locate = Callable[[Key], list[tuple[int, Sequence[int]]]]
 
 
 def key_locator(segments: Sequence[Segment], schema: pa.Schema, partitioning: Partitioning) -> Locate:
-    """Return a function that finds a key's rows by the partition key, see :data:`Locate`. ``schema``: the
-    logical schema. The values of a key are of the columns' types, None stands for null; NaN finds NaN, and
-    0.0 finds -0.0."""
+    """Return a function that finds the rows with a value of the partition key. For a key, the function
+    returns pairs of a segment's index and the numbers of the key's rows in that segment; segments without
+    such rows are left out. ``schema``: the logical schema. The values of a key are of the columns' types,
+    None stands for null; NaN finds NaN, and 0.0 finds -0.0."""
     types = [schema.field(ordinal).type for ordinal in partitioning.columns]
     hash_key, count = key_hasher(types), partitioning.count
     searches = [_search(segment, partitioning.columns) for segment in segments]
@@ -40,8 +41,8 @@ def key_locator(segments: Sequence[Segment], schema: pa.Schema, partitioning: Pa
 
 def integer_key(segment: Segment, schema: pa.Schema, partitioning: Partitioning) -> memoryview | None:
     """Return the partition key of each row of the segment, as a view of int64 numbers, which ascend within
-    each partition. Return None unless the partition key is one BIGINT column in which the segment has no
-    null."""
+    each partition. Return None if the partition key is not a single BIGINT column, or the segment has a null
+    in this column."""
     if [schema.field(ordinal).type for ordinal in partitioning.columns] != [BIGINT]:
         return None
     return _search(segment, partitioning.columns).integers
@@ -53,9 +54,10 @@ def locator(
     partitioning: Partitioning | None,
     by: tuple[int, ...],
 ) -> Locate:
-    """Return a function that finds a key's rows by the columns ``by``, see :data:`Locate`. ``by``: the
-    partition key, or the columns of an index that all segments have. The values of a key are as for
-    :func:`key_locator`."""
+    """Return a function that finds the rows with given values of the columns ``by``: the partition key, or
+    the columns of an index that all segments have. For a key, the function returns pairs of a segment's index
+    and the numbers of the key's rows in that segment; segments without such rows are left out. The values of
+    a key are of the columns' types, None stands for null; NaN finds NaN, and 0.0 finds -0.0."""
     if partitioning is not None and by == partitioning.columns:
         return key_locator(segments, schema, partitioning)
     hash_key = key_hasher([schema.field(ordinal).type for ordinal in by])

@@ -37,10 +37,10 @@ def merged(
     gone: Mapping[int, RowNumbers] = NO_ROWS,
 ) -> tuple[Segment, ...]:
     """Return the segments of the next version of a table: the rows of ``segments`` without deleted ones,
-    followed by the rows of ``added``. Segments that have gathered many changes (see the module) are
-    rewritten, the others are reused. ``schema``: the logical schema; the batches of ``added`` may have any
+    followed by the rows of ``added``. Segments with many deleted rows, or with many rows after them, are
+    rewritten; the others are reused. ``schema``: the logical schema; the batches of ``added`` may have any
     form. ``indexes``: the columns of each index that all segments get. ``gone``: for the index of a segment,
-    the numbers of its rows to delete."""
+    the positions of its rows to delete."""
     left = [
         segment.without(gone[number]) if number in gone else segment
         for number, segment in enumerate(segments)

@@ -25,8 +25,9 @@ _KEPT: Final = 1 << 22
 
 
 def numbered(segments: tuple[Segment, ...], home: int | None = None) -> tuple[Segment, ...]:
-    """Return the segments with an additional last column, the number of each row. If ``home`` is not None, a
-    column with this value in all rows precedes the numbers."""
+    """Return the segments with an additional last column, the number of each row, by which UPDATE and DELETE
+    name rows. ``home``: the value, in all rows, of a column before the numbers, by which a job finds the
+    rows' member; None = no such column."""
     count = sum(segment.batch.num_rows for segment in segments)
     numbers = _kept_numbers(1 << count.bit_length()) if count < _KEPT else _numbers(count)
     start, made = 0, []
@@ -43,8 +44,8 @@ def numbered(segments: tuple[Segment, ...], home: int | None = None) -> tuple[Se
 
 
 def home_of(partitions: Collection[int]) -> int:
-    """Return an integer whose hash is in one of ``partitions``, partition ids of a job with
-    DEFAULT_PARTITIONS partitions: rows with this home are sent to the member that owns these partitions."""
+    """Return an integer, the home of rows, by which a job can send changes of these rows to the member that
+    owns ``partitions`` (partition ids out of DEFAULT_PARTITIONS): its hash is in one of the partitions."""
     hashed, wanted = key_hasher([BIGINT]), frozenset(partitions)
     return next(value for value in itertools.count() if hashed((value,)) % DEFAULT_PARTITIONS in wanted)
 
@@ -58,7 +59,8 @@ _kept_numbers = lru_cache(1)(_numbers)
 
 def places(segments: Sequence[Segment], numbers: RowNumbers | Sequence[int]) -> dict[int, RowNumbers]:
     """Return, by the index of a segment, the positions within that segment of the rows with the given
-    ``numbers``. Segments without such rows are left out. ``numbers``: distinct, in any order."""
+    ``numbers``. Segments without such rows are left out. ``numbers``: positions among the rows of all
+    segments, distinct, in any order."""
     ordered = np.sort(np.asarray(numbers, np.int64))
     found: dict[int, RowNumbers] = {}
     first = start = 0

@@ -21,8 +21,7 @@ ReadRow = Callable[[int], RowValues]
 def row_readers(segments: Sequence[Segment], columns: tuple[int, ...], width: int) -> list[ReadRow]:
     """Return for each segment a function that reads a row: given the row's position in the segment, it
     returns the values of ``columns``. ``columns``: ordinals of the table; the ordinal ``width``, the number
-    of the table's columns, stands for the row's number
-    (:mod:`~sqlfront_connectors.memory.segments.numbering`)."""
+    of the table's columns, stands for the row's number, its position among the rows of all segments."""
     if width not in columns:
         return [_row_reader(segment, columns) for segment in segments]
     place, start, readers = columns.index(width), 0, []

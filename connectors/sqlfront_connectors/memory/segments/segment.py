@@ -79,8 +79,8 @@ class Segment(msgspec.Struct, frozen=True):
     a table without partitioning.
 
     ``deleted``: the positions of the rows that were deleted from the table, ascending; None = no rows.
-    ``memo``: the cache of facts. ``indexes``: the secondary indexes. Facts and indexes are about all rows of
-    ``batch``, including deleted rows.
+    ``memo``: the cache of computed facts, such as bounds and statistics. ``indexes``: the secondary indexes.
+    Facts and indexes are about all rows of ``batch``, including deleted rows.
     """
 
     batch: pa.RecordBatch
@@ -150,8 +150,8 @@ class Segment(msgspec.Struct, frozen=True):
 
     def pieces(self, wanted: pa.RecordBatch, start: int, end: int) -> Iterator[pa.RecordBatch]:
         """Yield the rows from ``start`` to ``end`` (exclusive) that are not deleted. ``wanted``: the
-        segment's batch, limited to the wanted columns. The yielded batches are slices of ``wanted`` if few
-        rows in the range are deleted, otherwise one copy."""
+        segment's batch, limited to the wanted columns. If few rows in the range are deleted, the yielded
+        batches are slices of ``wanted``; otherwise one batch with a copy of the rows is yielded."""
         gone = self._deleted_between(start, end)
         if len(gone) == 0:
             yield wanted.slice(start, end - start)

@@ -20,8 +20,9 @@ _KEPT: Final = 256
 
 
 class TableShare:
-    """The rows of one version of a table in one process: all rows of a table of this process, or a member's
-    share of a spread table. ``facts``: a cache for facts about these rows.
+    """The rows of one version of a table in one process: all rows if the table is in this process, or one
+    member's share of a table whose rows are spread over members. ``facts``: a cache for facts about these
+    rows.
 
     A share never changes. Lookups and rows made for one query are kept for the next one. Safe to use from
     several threads.
@@ -82,8 +83,8 @@ class TableShare:
     def path(self, by: tuple[int, ...], columns: tuple[int, ...]) -> RowPath | None:
         """Return a lookup of rows by the values of the columns ``by``, which returns the values of
         ``columns``. None if ``by`` is neither the partition key nor the columns of an index, or a column does
-        not exist. The ordinal after the table's last column stands for the row's number
-        (:mod:`~sqlfront_connectors.memory.segments.numbering`)."""
+        not exist. In ``columns``, the ordinal after the table's last column stands for the row's number, its
+        position among all rows of the share."""
         known = by, columns
         try:
             return self._paths[known]

@@ -135,8 +135,8 @@ def _distinct(array: pa.Array, rows: int) -> int:
 
 def merged_column(parts: list[tuple[int, ColumnStatistics]], *, apart: bool) -> ColumnStatistics:
     """Merge the statistics of a column over several parts of the rows. ``parts``: for each part, its number
-    of rows and its statistics. ``apart``: no value occurs in two parts, so that the distinct counts add up;
-    otherwise the merged distinct count is estimated."""
+    of rows and its statistics. ``apart``: True if no value occurs in two parts, so that the distinct counts
+    add up; False = the merged distinct count is estimated."""
     if len(parts) == 1:
         return parts[0][1]
     if not parts:

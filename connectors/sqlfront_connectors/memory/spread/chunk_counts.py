@@ -14,10 +14,11 @@ from sqlfront_values.expressions import EngineExpr, Expr
 
 
 class ChunkCount(msgspec.Struct, frozen=True, array_like=True, tag=3):
-    """A question to a member about the chunks of its share. ``version``: the key of the share's version.
-    ``table``: the table's name, for errors. ``dealt``: the version of the member list that last changed the
-    owners of partitions, as the asking member knows it. ``filters``: the scan's conjuncts, encoded. The
-    answer is the number of chunks that the scan reads and the number of all chunks."""
+    """A question to a member: how many chunks (BATCH_ROWS consecutive rows) of its share would a scan read?
+    ``version``: the key of the share's version. ``table``: the table's name, for errors. ``dealt``: the
+    version of the member list that last changed the owners of partitions, as the asking member knows it.
+    ``filters``: the scan's conjuncts, encoded. The answer is the number of chunks that the scan reads and the
+    number of all chunks."""
 
     version: str
     table: str
@@ -34,13 +35,15 @@ _decode: Final = make_decoder(tuple[int, int])
 
 
 def encode_count(version: str, table: str, dealt: int, filters: tuple[Expr, ...]) -> bytes:
-    """Encode a :class:`ChunkCount` with these fields, as a question that a member's store can answer."""
+    """Encode a :class:`ChunkCount` with these fields, as a question that a member's
+    :class:`~sqlfront_connectors.memory.spread.store.TableStore` can answer."""
     return _encode(ChunkCount(version, table, dealt, codec.encode(_Filters(filters))))
 
 
 def counted(segments: tuple[Segment, ...], question: ChunkCount) -> bytes:
-    """Return the encoded answer to ``question``. ``segments``: the segments of the member's share. Raises
-    OperationalError for filters that don't fit the columns."""
+    """Return the encoded answer to ``question``: the number of chunks that the scan reads, and of all chunks.
+    ``segments``: the segments of the member's share. Raises OperationalError for filters that don't fit the
+    columns."""
     filters = codec.decode(question.filters, _Filters).parts
     try:
         return _encode(count_chunks(segments, judged(filters)))

@@ -21,28 +21,29 @@ TURN: Final = "turn:"
 
 
 class Turn(msgspec.Struct, frozen=True):
-    """The right of one writer to publish the next version of a table. ``holder``: the name of the member that
-    writes. ``token``: a unique text of this turn."""
+    """The exclusive right of one writer to publish the next version of a table. ``holder``: the name of the
+    member that writes. ``token``: a text by which this right differs from all earlier ones."""
 
     holder: str
     token: str
 
 
 def turn_of(document: Document) -> Turn:
-    """Decode the content of a ``turn:`` document."""
+    """Decode the content of a ``turn:`` document, which says who has the exclusive right to write to a table."""
     return codec.decode(document.content, Turn)
 
 
 class TableDocument(msgspec.Struct, frozen=True):
-    """The definition of a spread table and its current version. ``creator``: the member that has published
-    the version; if it leaves the cluster while no name in the catalog means the table, the document is
-    removed.
+    """The definition of a table whose rows are spread over members, and its current version. ``creator``: the
+    member that has published the version; if it leaves the cluster while no name in the catalog stands for
+    the table, the document is removed.
+
     ``reloaded``: whether the table is filled again from its source when rows are lost. ``number`` and
-    ``key``: the version's number, and the key under which members have its shares, None = no rows.
-    ``known``: the version's statistics as
-    :func:`~sqlfront_connectors.memory.spread.share_statistics.encode_statistics` encodes them. ``dealt``:
-    the version of the member list that last changed the owners of partitions when the version was made.
-    ``owners``: the owner of each partition at that time."""
+    ``key``: the version's number, and the key under which members have its shares, None = no rows. ``known``:
+    the version's statistics as :func:`~sqlfront_connectors.memory.spread.share_statistics.encode_statistics`
+    encodes them. ``dealt``: the version of the member list that last changed the owners of partitions when
+    the version was made. ``owners``: the owner of each partition at that time.
+    """
 
     name: str
     schema: pa.Schema
@@ -59,7 +60,7 @@ class TableDocument(msgspec.Struct, frozen=True):
 
 def encode_table(table: SpreadTable, version: TableVersion, creator: str) -> bytes:
     """Encode the :class:`TableDocument` that makes ``version`` the table's current version. ``creator``: the
-    name of the member that publishes the version, see :class:`TableDocument`."""
+    name of the member that publishes the version."""
     return codec.encode(
         TableDocument(
             table.name,
@@ -78,7 +79,7 @@ def encode_table(table: SpreadTable, version: TableVersion, creator: str) -> byt
 
 
 def decode_table(content: bytes) -> TableDocument:
-    """Decode the content of a ``table:`` document."""
+    """Decode the content of a ``table:`` document, the definition and current version of a table."""
     return codec.decode(content, TableDocument)
 
 

@@ -24,14 +24,16 @@ TOO_MANY: Final = msgspec.msgpack.encode(True)
 
 
 class Lookup(msgspec.Struct, frozen=True, array_like=True, tag=1):
-    """The question for the rows of each key. ``version``: the key of the version. ``table``: the table's
-    name, for errors. ``dealt``: the version of the member list that last changed the owners of partitions
-    when the lookup was planned. ``by``: the ordinals of the key's columns; ``columns``: those of the wanted
-    columns. ``keys``: the encoded keys, see :mod:`sqlfront_cluster.codec.rows`. ``numbered``: whether
-    ``columns`` may have the ordinal after the table's last column, which stands for the row's number
-    (:mod:`~sqlfront_connectors.memory.segments.numbering`).
+    """The question to a member for the rows of each key. ``version``: the key under which the member has its
+    share of the table's version. ``table``: the table's name, for errors. ``dealt``: the version of the
+    member list that last changed the owners of partitions when the lookup was planned. ``by``: the ordinals
+    of the key's columns; ``columns``: those of the wanted columns. ``keys``: the keys, encoded by
+    :func:`~sqlfront_cluster.codec.rows.encode_rows`. ``numbered``: whether ``columns`` may have the ordinal
+    after the table's last column, which stands for the row's number.
 
-    The answer is the rows of each key, or :data:`BEYOND` or :data:`TOO_MANY`."""
+    The answer is the rows of each key; or :data:`BEYOND` if a value is beyond Python's years, or
+    :data:`TOO_MANY` if the keys have too many rows.
+    """
 
     version: str
     table: str
@@ -48,7 +50,8 @@ _encode: Final = msgspec.msgpack.Encoder().encode
 
 
 def encode_lookup(question: Lookup) -> bytes:
-    """Encode a lookup as a question that a member's store can answer."""
+    """Encode a lookup as a question that a member's
+    :class:`~sqlfront_connectors.memory.spread.store.TableStore` can answer."""
     return _encode(question)
 
 

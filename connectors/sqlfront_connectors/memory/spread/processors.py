@@ -19,8 +19,9 @@ from sqlfront_values.partitioning.partitions import DEFAULT_PARTITIONS, key_hash
 
 
 class ShareScan(MemoryScan, frozen=True):
-    """A source of the rows in the member's share of a version of a spread table; :class:`MemoryScan` explains
-    most fields. ``resource``: the key of the version.
+    """A source of the rows in the member's share of one version of a table whose rows are spread over
+    members. The columns, partitions, keys and filters are those of :class:`MemoryScan`. ``resource``: the key
+    under which members have their shares of the version.
 
     If the table is partitioned, each instance reads the rows of its own partitions; otherwise the member's
     instances share the slices in turn. ``dealt``: the version of the member list that last changed the owners
@@ -89,14 +90,15 @@ class ShareScan(MemoryScan, frozen=True):
 
 class StoreShare(Processor, frozen=True):
     """A processor that makes the member's share of the version ``key`` of a table, from all rows of its
-    input: in addition to the rows of the version ``base``, or alone if that is None. Readers don't see the
-    version until the coordinator publishes it.
+    input: in addition to the rows of the version ``base``, or, if ``base`` is None, from the input alone.
+    Readers don't see the version until the coordinator publishes it.
 
-    Emits one row, the :func:`~sqlfront_connectors.memory.spread.share_statistics.report` on the share. To be
-    run with one instance on each member. ``dealt``: the version of the member list that last changed the
-    owners of partitions when the job was planned. ``indexes``: the columns of each of the version's indexes.
-    Raises OperationalError if the version ``base`` is gone, partitions have changed their owners, or memory
-    is short."""
+    Emits one row, the member's report: the statistics of the share, and the number of rows written. To be run
+    with one instance on each member. ``dealt``: the version of the member list that last changed the owners
+    of partitions when the job was planned. ``indexes``: the columns of each of the version's indexes. Raises
+    OperationalError if the version ``base`` is gone, partitions have changed their owners, or memory is
+    short.
+    """
 
     cooperative: ClassVar[bool] = False
 
@@ -140,9 +142,9 @@ class StoreShare(Processor, frozen=True):
 
 class ChangeShare(StoreShare, frozen=True):
     """A processor that makes the member's share of a version in which some rows of the version ``base`` are
-    deleted or replaced. The last column of the input is the numbers of these rows
-    (:mod:`~sqlfront_connectors.memory.segments.numbering`), all of them in this member's share. With
-    ``stores`` the columns before it are the new rows that replace them."""
+    deleted or replaced. The last column of the input is the numbers of these rows (their positions among all
+    rows of the member's share in ``base``). With ``stores``, the columns before it are the new rows that
+    replace them."""
 
     stores: bool = False
 

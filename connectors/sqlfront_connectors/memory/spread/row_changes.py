@@ -21,11 +21,12 @@ from sqlfront_connectors.memory.spread.share_statistics import encode_report
 
 
 class RowChange(msgspec.Struct, frozen=True, array_like=True, tag=2):
-    """The question that changes a few rows. ``version``: the key of the version to make. ``base``: the key of
-    the previous version. ``table``: the table's name, for errors. ``dealt``: the version of the member list
-    that last changed the owners of partitions. ``gone``: the numbers of the rows of the member's share to
-    delete (:mod:`~sqlfront_connectors.memory.segments.numbering`). ``added``: the rows to add, encoded by
-    :mod:`sqlfront_cluster.codec.rows`. The answer is the report on the new share, see
+    """The question that makes a member derive its share of a new version from the previous one, with a few
+    rows changed. ``version``: the key of the version to make. ``base``: the key of the previous version.
+    ``table``: the table's name, for errors. ``dealt``: the version of the member list that last changed the
+    owners of partitions. ``gone``: the numbers of the rows to delete, positions among all rows of the
+    member's share. ``added``: the rows to add, encoded by :mod:`sqlfront_cluster.codec.rows`. The answer is
+    the statistics of the new share and the number of rows written, encoded by
     :func:`~sqlfront_connectors.memory.spread.share_statistics.encode_report`."""
 
     version: str
@@ -43,7 +44,8 @@ _NO_ROWS: Final = msgspec.Raw(encode_rows([]))
 def encode_change(
     version: str, base: str, table: str, dealt: int, gone: Sequence[int], added: Sequence[RowValues]
 ) -> bytes:
-    """Encode a :class:`RowChange` with these fields, as a question that a member's store can answer."""
+    """Encode a :class:`RowChange` with these fields, as a question that a member's
+    :class:`~sqlfront_connectors.memory.spread.store.TableStore` can answer."""
     rows = msgspec.Raw(encode_rows(added)) if added else _NO_ROWS
     return _encode(RowChange(version, base, table, dealt, tuple(gone), rows))
 
@@ -71,9 +73,9 @@ def by_owner(
 
 
 def changed_share(share: TableShare, change: RowChange) -> tuple[TableShare, bytes]:
-    """Return the share after the change, and the encoded report on it. A change without rows returns
-    ``share`` itself. Raises OperationalError for a change that doesn't fit the share, such as one of unknown
-    row numbers."""
+    """Return the share after the change, and the encoded report on it (its statistics, and the number of rows
+    written). A change without rows returns ``share`` itself. Raises OperationalError for a change that
+    doesn't fit the share, such as one of unknown row numbers."""
     schema = share.schema
     rows = rows_decoder(schema.types)(change.added)
     if not change.gone and not rows:

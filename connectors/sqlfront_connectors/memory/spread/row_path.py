@@ -17,7 +17,7 @@ from sqlfront_values.partitioning.partitions import key_hasher
 
 
 class SpreadVersion(Protocol):
-    """A version of a spread table, limited to the methods that a lookup needs."""
+    """A version of a table whose rows are spread over members, limited to the methods that a lookup needs."""
 
     @property
     def members(self) -> "MemberRequests":
@@ -38,16 +38,18 @@ class MemberRequests(Protocol):
         self, service: str, questions: Mapping[str, bytes], query: QueryRun | None = None
     ) -> Mapping[str, bytes | memoryview]:
         """Send a question to each of several members, and return the answers by the member's name.
-        ``service``: the service that answers. ``questions``: by the member's name. ``query``: a query at
-        whose end the waiting stops. :meth:`sqlfront_cluster.members.requests.Requests.ask` has the errors."""
+        ``service``: the key of the service that answers. ``questions``: by the member's name. ``query``: a
+        query at whose end the waiting stops. Raises the first error among the answers; OperationalError if a
+        member is missing or lost (SQLSTATE 08006), the cluster has changed (40001), or the query was stopped.
+        """
 
 
 class RowRequest:
     """The parts of a lookup that are the same for all keys, so that they are made once. ``question``: the
     lookup without keys. ``read``: the decoder of the answers.
 
-    ``hash``: a function that returns the hash of a key, from which the key's partition follows. None: a key's
-    rows may be on any member, because the lookup's columns lack some column of the partition key.
+    ``hash``: a function that returns the hash of a key, from which the key's partition follows; None = the
+    lookup's columns lack some column of the partition key, so that a key's rows may be on any member.
     """
 
     __slots__ = ("hash", "question", "read")
@@ -66,13 +68,13 @@ class RowRequest:
 
 
 class SpreadPath:
-    """A lookup of rows by key (a :class:`~sqlfront_connectors.base.RowPath`) in a spread table. While it
-    exists, the members keep the version. ``way``: the wanted columns and the columns of the key.
+    """A lookup of rows by key (a :class:`~sqlfront_connectors.base.RowPath`) in a table whose rows are spread
+    over members. While it exists, the members keep the version. ``way``: the parts of the lookup that don't
+    depend on the keys, such as the wanted columns.
 
     A lookup sends one question to each member that may have rows with the keys. :meth:`find` raises
-    OperationalError with SQLSTATE 40001 if partitions have changed their owners or the version is gone,
-    with 08006 if a member is lost meanwhile, and the error of a stopped query if ``query`` is given and
-    stopped.
+    OperationalError with SQLSTATE 40001 if partitions have changed their owners or the version is gone, with
+    08006 if a member is lost meanwhile, and the error of a stopped query if ``query`` is given and stopped.
     """
 
     __slots__ = ("_query", "_version", "_way")
@@ -84,8 +86,9 @@ class SpreadPath:
 
     def find(self, keys: Sequence[Key]) -> list[list[RowValues]]:
         """Return the rows of each key, in the order of the keys; no rows for a key that isn't found. Raises
-        OverflowError for values beyond Python's years, TooManyRows for too many rows on one member, and the
-        errors that the class describes."""
+        OverflowError for values beyond Python's years, TooManyRows for too many rows on one member, and
+        OperationalError if partitions have changed their owners, the version is gone (SQLSTATE 40001), a
+        member is lost (08006) or the query was stopped."""
         owners, hash_key, read = self._owners(), self._way.hash, self._way.read
         if hash_key is None:
             return self._find_anywhere(keys, owners)

@@ -41,7 +41,8 @@ class ShareStatistics(msgspec.Struct, frozen=True):
 
 @lru_cache(64)
 def report_schema(table: pa.Schema) -> pa.Schema:
-    """Return the schema of a report on a share. ``table``: the table's logical schema."""
+    """Return the schema of the batch in which a member reports the statistics of its new share. ``table``:
+    the table's logical schema."""
     return _schema(table).append(_WRITTEN)
 
 
@@ -56,8 +57,9 @@ def _schema(table: pa.Schema) -> pa.Schema:
 
 
 def report(share: TableShare, written: int) -> pa.RecordBatch:
-    """Return a member's report on its share, a batch of one row with the schema of :func:`report_schema`.
-    ``written``: the number of rows that the statement has written to the share."""
+    """Return a member's report on its new share, for the coordinator of the write: a batch of one row with
+    the share's statistics and ``written``, the number of rows that the statement has written to the share.
+    :func:`report_schema` has its columns."""
     row = _row(_statistics_of(share), share.schema)
     return row.append_column(_WRITTEN.name, from_values([written], BIGINT))
 
@@ -81,21 +83,22 @@ def _values(statistics: ShareStatistics) -> list[object]:
 
 
 def encode_report(share: TableShare, written: int) -> bytes:
-    """Return the report on a share (see :func:`report`) as encoded rows instead of a batch, for
-    :func:`decode_reports`."""
+    """Return a member's report on its new share (the share's statistics, and ``written``, the number of rows
+    written) as encoded rows instead of a batch, for :func:`decode_reports`."""
     return encode_rows([(*_values(_statistics_of(share)), written)])
 
 
 def decode_reports(encoded: Iterable[Encoded], table: pa.Schema) -> list[ShareStatistics]:
-    """Return the statistics in reports of :func:`encode_report`, without the numbers of rows written.
-    ``table``: the table's logical schema. Raises OperationalError for malformed reports."""
+    """Return the statistics of the shares from reports that :func:`encode_report` has made; the numbers of
+    rows written are left out. ``table``: the table's logical schema. Raises OperationalError for malformed
+    reports."""
     decode = rows_decoder(report_schema(table).types)
     return [_statistics(_only(decode(each))[:-1]) for each in encoded]
 
 
 def read_reports(batches: Iterable[pa.RecordBatch]) -> tuple[list[ShareStatistics], int]:
-    """Read the reports in the batches that :func:`report` has made: return the statistics of each share, and
-    the total number of rows written."""
+    """Read the members' reports in the batches that :func:`report` has made: return the statistics of each
+    share, and the total number of rows written."""
     shares, total = [], 0
     for batch in batches:
         *known, written = (to_python(column) for column in batch.columns)
@@ -137,7 +140,8 @@ def merged(
 ) -> ShareStatistics:
     """Merge the statistics of the members' shares into statistics of the whole table. ``width``: the number
     of columns. ``partitioning``: the table's partitioning, None = rows are on any member. If the partition
-    key is a single column, each of its values is in one share only, so that its distinct counts add up."""
+    key is a single column, each value of this column is in one share only, so that the shares' distinct
+    counts of the column add up; other distinct counts are estimated."""
     parts = [part for part in parts if part.rows]
     if not parts:
         return nothing(width)

@@ -41,12 +41,13 @@ def decode_question(content: bytes) -> Question:
 
 
 class TableStore(Mapping[str, object], RequestService):
-    """The store of one member's shares of spread tables; the key of a table's version finds the version's
+    """The store of one member's shares of memory tables; the key of a table's version finds the version's
     share.
 
     As a mapping, the store gives the member's processors the resources that they look up by name: each share
     under its key, the store itself under :data:`STORE`, and the services in ``services`` under their names.
-    As a service, the store answers the questions of other members and clients, see :meth:`answer`.
+    As a service, the store answers the questions of other members and clients: lookups, changes of rows, and
+    counts of chunks.
 
     A share becomes visible only when it is complete, and never changes. Safe to use from several threads.
     ``member``: the name of the store's member. ``dealt``: returns the version of the member list in which the
@@ -101,8 +102,8 @@ class TableStore(Mapping[str, object], RequestService):
         return share
 
     def check_dealt(self, dealt: int, table: str) -> None:
-        """Raise OperationalError with SQLSTATE 40001 if partitions have changed their owners since ``dealt``,
-        a version of the member list. ``table``: the table's name for the error."""
+        """Raise OperationalError with SQLSTATE 40001 if partitions have changed their owners since the
+        version ``dealt`` of the member list. ``table``: the table's name for the error."""
         if dealt != self._dealt():
             raise partitions_moved(table)
 
@@ -110,9 +111,10 @@ class TableStore(Mapping[str, object], RequestService):
         """Answer an encoded question of another member or client; the answer is encoded, too. A
         :class:`~sqlfront_connectors.memory.spread.lookup.Lookup` is answered by the rows; a
         :class:`~sqlfront_connectors.memory.spread.row_changes.RowChange` makes a share and is answered by the
-        report on that share; a :class:`~sqlfront_connectors.memory.spread.chunk_counts.ChunkCount` is
-        answered by the counts. Raises OperationalError if the question is malformed, the share is gone,
-        partitions have moved since the question was made, or memory is short."""
+        share's statistics and the number of rows written; a
+        :class:`~sqlfront_connectors.memory.spread.chunk_counts.ChunkCount` is answered by the counts. Raises
+        OperationalError if the question is malformed, the share is gone, partitions have moved since the
+        question was made, or memory is short."""
         question = decode_question(content)
         self.check_dealt(question.dealt, question.table)
         key = question.base if isinstance(question, RowChange) else question.version

@@ -72,10 +72,11 @@ _NAMED: Final = 10
 
 
 class ClusterAccess(MemberRequests, Protocol):
-    """The operations of a cluster that a spread table needs: to run jobs, and to publish versions for all
-    sessions.
+    """The operations of a cluster that a table whose rows are spread over its members needs: to run jobs, and
+    to publish versions for all sessions.
 
-    A caller must not hold a lock that a job could need."""
+    A caller must not hold a lock that a job could need.
+    """
 
     def run(self, dag: DAG, resources: Mapping[str, object]) -> Iterable[pa.RecordBatch]:
         """Run a job on all members, with this process as the coordinator, and return the batches of the job's
@@ -91,7 +92,7 @@ class ClusterAccess(MemberRequests, Protocol):
         since and not published may be freed. Does nothing without a reservation."""
 
     def publish(self, table: "SpreadTable", version: "TableVersion") -> None:
-        """Make ``version`` the table's current version for all sessions at once, and call
+        """Make ``version`` the table's current version for all sessions at once, in this process by
         :meth:`SpreadTable.adopt`. Raises OperationalError if another session has changed the table since
         :meth:`begin_turn`."""
 
@@ -108,8 +109,10 @@ class TableVersion(msgspec.Struct, frozen=True):
 
     ``number``: grows by 1 with each version. ``key``: the key under which each member's store has its share,
     None = the version has no rows and no shares. ``known``: the statistics of all rows. ``dealt``: the
-    version of the member list that last changed the partitions' owners before the shares were made, and
-    ``owners``: the owner of each partition at that time. ``indexes``: the indexes that every share has."""
+    version of the member list (not of the table) that last changed the partitions' owners before the shares
+    were made. ``owners``: the owner of each partition at that time. ``indexes``: the indexes that every share
+    has.
+    """
 
     number: int
     key: str | None
@@ -120,10 +123,11 @@ class TableVersion(msgspec.Struct, frozen=True):
 
 
 class SpreadSnapshot(KeyedSnapshot):
-    """One version of a spread table, as queries read it; the rows are in the members' stores.
+    """One version of a :class:`SpreadTable`, as queries read it; the rows are in the members' stores.
 
     The members keep the shares for as long as this object lives. Every job that reads the shares refers to
-    this object."""
+    this object.
+    """
 
     def __init__(self, table: "SpreadTable", version: TableVersion) -> None:
         super().__init__(
@@ -143,9 +147,8 @@ class SpreadSnapshot(KeyedSnapshot):
         self._ways = Memo[tuple[tuple[int, ...], tuple[int, ...]], RowRequest](_MOST_WAYS)
 
     def scan(self, request: ScanRequest) -> ScanPlan:
-        """Return a plan that reads every member's share, by key lookups if the request has keys. Raises
-        OperationalError if members that held some of the rows are gone.
-        """
+        """Return a plan that reads the share of every member; if the request has keys, only the rows with
+        these keys. Raises OperationalError if members that held some of the rows are gone."""
         held, placed = self.held, self._partitioning
         if held.key is None:
             return ScanPlan(Values(pa.schema([self.schema.field(place) for place in request.columns]), ()))
@@ -171,11 +174,11 @@ class SpreadSnapshot(KeyedSnapshot):
     def row_path(
         self, by: tuple[int, ...], columns: tuple[int, ...], query: QueryRun | None = None
     ) -> RowPath | None:
-        """Return the path by which rows' ``columns`` are looked up by the values of ``by``; None if ``by`` is
-        neither the clustering key nor the columns of an index, if the version has no rows, or if partitions
-        have changed their owners since the rows were written. In ``columns``, the ordinal ``len(schema)``
-        stands for the number of a row on its member. ``query``: the query that reads; its end also ends a
-        wait for members."""
+        """Return a lookup of rows by the values of the columns ``by``, which returns the values of
+        ``columns``. None if ``by`` is neither the partition key nor the columns of an index, if the version
+        has no rows, or if partitions have changed their owners since the rows were written. In ``columns``,
+        the ordinal ``len(schema)`` stands for the number of a row on its member. ``query``: the query that
+        reads; when the query ends, the lookup stops waiting for members."""
         way = self._ways.get((by, columns))
         if way is None:
             way = self._way(by, columns)
@@ -210,9 +213,8 @@ class SpreadSnapshot(KeyedSnapshot):
 
 class SpreadTable(KeyedTable):
     """A memory table whose rows are distributed over the members of a cluster, one share on each member.
-
-    ``members``: the access to the cluster. ``identity``: the table's name in the cluster, which no other
-    table ever gets; None = make a new identity."""
+    ``members``: the access to the cluster. ``identity``: the name under which the cluster knows the table,
+    which no other table ever gets; None = make a new one."""
 
     is_spread = True
 
@@ -261,17 +263,17 @@ class SpreadTable(KeyedTable):
 
     @property
     def home_columns(self) -> tuple[int, ...]:
-        """The ordinals of the columns that determine the member of a row, as UPDATE and DELETE read the rows
-        (:class:`~sqlfront_connectors.memory.numbered_table.NumberedTable`): the columns of CLUSTERED BY; for
-        a table without CLUSTERED BY, the ordinal ``len(schema)``, which stands for the column HOME after the
-        table's columns."""
+        """The columns whose values determine on which member a row is: the columns of CLUSTERED BY; for a
+        table without CLUSTERED BY the ordinal ``len(schema)``, which stands for the column HOME that
+        :class:`~sqlfront_connectors.memory.numbered_table.NumberedTable` adds after the table's columns for
+        UPDATE and DELETE."""
         return (len(self.schema),) if self.partitioning is None else self.partitioning.columns
 
     @contextmanager
     def turn(self) -> Iterator[str]:
-        """Return a context manager within which no other session writes to the table; entering waits for the
-        other writers. Its value is the text that :meth:`ClusterAccess.begin_turn` returns. The same thread
-        may enter a second time within the block."""
+        """Return a context manager that reserves the table: within its block no other session writes to the
+        table, and entering waits for the other writers. The context manager's value is a text that is unique
+        to the reservation. The same thread may enter a second time within the block."""
         with self._writer:
             self._turns += 1
             try:
@@ -289,8 +291,9 @@ class SpreadTable(KeyedTable):
         """Return a context manager that makes a new version, during which no other session writes.
 
         ``how``: the relation of the new version's rows to the present rows. ``indexes``: the indexes of the
-        new version, None = the indexes of the present version. Entering raises OperationalError, unless the
-        present rows are replaced, if partitions have moved or members with rows are lost."""
+        new version, None = the indexes of the present version. If present rows stay, entering raises
+        OperationalError if partitions have moved or members with rows are lost.
+        """
         return NextVersion(self, how, indexes)
 
     @contextmanager
@@ -300,7 +303,7 @@ class SpreadTable(KeyedTable):
         """Return a context manager that makes a new version to which rows are added, or with ``overwrite`` a
         version in which new rows replace all present rows; no other session writes meanwhile. If present rows
         stay and their partitions have changed owners, the rows are first moved to the present owners.
-        ``indexes``: see :meth:`next_version`."""
+        ``indexes``: the indexes of the new version, None = the indexes of the present version."""
         with self.turn():
             if not overwrite and not self.in_place:
                 place_anew(self)
@@ -317,9 +320,11 @@ class SpreadTable(KeyedTable):
             return self._publish(version, batches)
 
     def change_rows(self, rows: Sequence[RowValues], *, stores: bool, query: QueryRun | None = None) -> None:
-        """Publish a version in which the given rows are deleted or, with ``stores``, replaced, by one request
-        to each member, without a job; see :meth:`KeyedTable.change_rows` for the form of ``rows``. The table
-        must have clustering columns."""
+        """Publish a version in which some rows are deleted or, with ``stores``, replaced, by one request to
+        each member, without a job. Each item of ``rows`` ends with the number of the row to delete; the
+        values before it are the new row (with ``stores``) or the deleted row's values of
+        :attr:`home_columns`. The table must have a partition key. ``query``: when this query ends, the method
+        stops waiting for members."""
         if rows:
             with self.next_version(ChangeMode.UPDATE if stores else ChangeMode.DELETE) as version:
                 version.change_rows(rows, query)
@@ -349,9 +354,9 @@ class SpreadTable(KeyedTable):
 
 
 class ChangeMode(Enum):
-    """The relation of a new version's rows to the previous version's rows and to the input: the input is
-    added (APPEND) or replaces all rows (OVERWRITE); or its last column has the numbers of the rows to delete
-    (DELETE), and the other columns have the rows that replace them (UPDATE)."""
+    """The relation of a new version's rows to the previous version's rows and to the input of the write: the
+    input is added (APPEND) or replaces all rows (OVERWRITE); or the input's last column has the numbers of
+    the rows to delete (DELETE), and the other columns have the rows that replace them (UPDATE)."""
 
     APPEND = "append"
     """Keep the previous rows; the input's rows come behind them."""
@@ -365,9 +370,8 @@ class ChangeMode(Enum):
 
 
 class NextVersion:
-    """A context manager that makes the next version of a spread table; no other session writes within it.
-
-    ``processor`` is the sink with which each member makes its share of the version; its input must be
+    """A context manager that makes the next version of a :class:`SpreadTable`; no other session writes within
+    it. ``processor`` is the sink with which each member makes its share of the version; its input must be
     partitioned by the columns ``keys``. :meth:`publish` makes the version the table's current version. If the
     block ends without a publication, the version is discarded."""
 
@@ -387,7 +391,7 @@ class NextVersion:
 
     @property
     def keys(self) -> tuple[int, ...]:
-        """The ordinals of the clustering columns; empty for a table without clustering."""
+        """The ordinals of the partition key's columns; empty for a table without partition key."""
         partitioning = self.table.partitioning
         return () if partitioning is None else partitioning.columns
 
@@ -412,16 +416,18 @@ class NextVersion:
         return self
 
     def publish(self, reports: Iterable[pa.RecordBatch]) -> int:
-        """Publish the new version. ``reports``: the output of the job that made the shares, with one report
-        of each member; they are read to the end first. Returns the number of rows written."""
+        """Publish the new version. ``reports``: the output of the job that made the shares, in which each
+        member reports its share's statistics; it is read to its end first. Returns the number of rows
+        written."""
         shares, written = read_reports(reports)
         self.publish_shares(shares)
         return written
 
     def change_rows(self, rows: Sequence[RowValues], query: QueryRun | None) -> None:
-        """Ask every member to make its share of the new version with ``rows`` deleted or replaced, and
-        publish the version; see :meth:`KeyedTable.change_rows` for the form of ``rows``. ``query``: the end
-        of this query also ends the wait for the members."""
+        """Ask every member to make its share of the new version with some rows deleted or replaced, and
+        publish the version. Each item of ``rows`` ends with the number of the row to delete; the values
+        before it are the new row that replaces it, or those that determine the row's member. ``query``: when
+        this query ends, the method stops waiting for the members."""
         table, base, members = self.table, self.base, self.members
         assert base.key is not None
         assert table.partitioning is not None
@@ -492,9 +498,10 @@ def place_anew(table: SpreadTable) -> None:
 
 
 def stored(dag: DAG, source: Vertex, table: SpreadTable, version: NextVersion, *, here: bool = False) -> DAG:
-    """Add the vertices to ``dag`` that store the output of ``source`` as shares of ``version`` and return the
-    members' reports as the job's result (see :meth:`NextVersion.publish`); returns ``dag``. ``here``: each
-    row is already on the member that owns its partition; otherwise the rows are sent to these members."""
+    """Add the vertices to ``dag`` that store the output of ``source`` as the members' shares of ``version``,
+    and return ``dag``; the result of the job is each member's report on its share, as
+    :meth:`NextVersion.publish` reads it. ``here``: each row is already on the member that owns its partition;
+    otherwise the rows are sent to these members."""
     store = dag.vertex(f"store {table.name}", version.processor, 1)
     edge = Edge.between(source, store)
     if not here:

@@ -28,7 +28,8 @@ def barrier_task(packages: bytes, place: str, given: bytes) -> Callable[[Iterabl
     calls the function named by ``place`` (``module:name``) with the values of the pickled tuple ``given``,
     the task's number, and the :func:`greeting` of every task. The text that the called function returns is
     the task's only row, in the column ``outcome``. If any task can't import that function, no task calls it,
-    and the first failure is the row of all tasks. ``packages``: see :func:`bound`."""
+    and the first failure is the row of all tasks. ``packages``: the ZIP file of sqlfront's packages, for
+    executors that lack them."""
 
     def task(items: Iterable[object]) -> Iterator[object]:
         import pyarrow as pa  # noqa: PLC0415 - on the executor
@@ -49,9 +50,10 @@ def barrier_task(packages: bytes, place: str, given: bytes) -> Callable[[Iterabl
 
 
 def greeting(packages: bytes, place: str) -> dict[str, str]:
-    """Return what a task tells the other tasks of its barrier stage: ``executor`` (equal for tasks on the
-    same executor), ``host``, and ``failure``: the error of importing the function named by ``place``, empty
-    if the import succeeded."""
+    """Return a description of this task, which it sends to the other tasks of its barrier stage: ``executor``
+    (equal for tasks on the same executor), ``host``, and ``failure``: the error of importing the function
+    named by ``place`` (``module:name``), empty if the import succeeded. ``packages``: the ZIP file of
+    sqlfront's packages, for executors that lack them."""
     host, failure = os.uname().nodename, ""
     try:
         load(packages, place)
@@ -63,8 +65,9 @@ def greeting(packages: bytes, place: str) -> dict[str, str]:
 
 def load(packages: bytes, place: str) -> Callable[..., object]:
     """Import and return the function named by ``place`` (``module:name``). If this process has neither
-    imported nor unpacked the package yet, the ZIP file ``packages`` is stored and put on the import path.
-    Raises ImportError if the module, or a package that the module needs, is missing."""
+    imported the function's package nor stored the ZIP file ``packages`` before, the ZIP file is stored and
+    put on the import path. Raises ImportError if the module, or a package that the module needs, is missing.
+    """
     module, _, name = place.partition(":")
     root = module.partition(".")[0]
     if root not in sys.modules and not any("sqlfront-packages-" in entry for entry in sys.path):

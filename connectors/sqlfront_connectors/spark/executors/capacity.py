@@ -66,7 +66,9 @@ def await_capacity(
     the number of members, and the number of slots of one executor.
 
     Raises NotSupportedError if executors are allocated dynamically or, over Spark Connect, can't be counted;
-    OperationalError if there are too few executors or slots after that time, or the session is stopped."""
+    OperationalError if there are still too few executors or slots when the time is over, or the session is
+    stopped.
+    """
     if is_stopped(spark):
         raise gone()
     with while_it_lasts(spark):
@@ -97,7 +99,7 @@ def _await_capacity(
 def capacity(spark: "SparkSession", profile: "ResourceProfile | None" = None) -> Capacity:
     """Return the session's present capacity for members with the resources ``profile`` (None = the session's
     default resources). Over Spark Connect the capacity is read from the session's settings; raises
-    NotSupportedError if they don't state it, or with a profile."""
+    NotSupportedError if the settings don't state the capacity, or if a profile is given."""
     if is_remote(spark):
         return _stated(spark, profile)
     context = spark.sparkContext._jsc.sc()

@@ -15,9 +15,10 @@ _spared: Final[set[str]] = set()
 
 
 def spare(context: "SparkContext", group: str) -> None:
-    """Let Ctrl-C cancel all jobs except the jobs of ``group``, and of groups of earlier calls. The handler is
-    installed only in the main thread, and only in place of PySpark's handler: a handler that the user's
-    program has installed stays."""
+    """Let Ctrl-C cancel all of Spark's jobs except the jobs of the job group ``group``, and of the groups of
+    earlier calls, so that the members of clusters, which are jobs, go on. The handler is installed only in
+    the main thread, and only in place of PySpark's handler: a handler that the user's program has installed
+    stays."""
     _spared.add(group)
     in_place = getattr(signal.getsignal(signal.SIGINT), "__module__", None)
     if threading.current_thread() is threading.main_thread() and in_place == "pyspark.core.context":

@@ -27,9 +27,11 @@ class BarrierJob:
     """A running Spark job of ``size`` tasks, each of which is a member of a cluster. The constructor starts
     the job.
 
-    Each task calls :func:`~sqlfront_connectors.spark.executors.member.serve` with ``orders``, which are
-    pickled. ``profile``: the resources of a task, None = the session's default resources. ``on_end`` is
-    called on a thread of this object when the job has ended, for whatever reason."""
+    ``orders``: the configuration of the members, which is pickled; each task passes it to
+    :func:`~sqlfront_connectors.spark.executors.member.serve`. ``profile``: the resources of a task, None =
+    the session's default resources. ``on_end`` is called on a thread of this object when the job has ended,
+    for whatever reason.
+    """
 
     def __init__(
         self,

@@ -76,8 +76,9 @@ def on_executors(place: str, *given: object) -> Callable[[Iterable[object]], Ite
 
 def on_barrier(place: str, *given: object) -> Callable[[Iterable[object]], Iterator[object]]:
     """Return a function for ``mapInArrow(barrier=True)`` of PySpark. In each task it calls the function named
-    by ``place`` (``module:name``) with the values ``given``, which are pickled, and with further arguments,
-    see :func:`~sqlfront_connectors.spark.executors.bootstrap.barrier_task`."""
+    by ``place`` (``module:name``) with the values ``given``, which are pickled, the task's number, and the
+    :func:`~sqlfront_connectors.spark.executors.bootstrap.greeting` of every task. The text that the called
+    function returns is the task's only row, in the column ``outcome``."""
     _travels_by_value()
     return bootstrap.barrier_task(archive(), place, pickle.dumps(given))
 

@@ -20,8 +20,8 @@ else:
 
 
 def arriving(frame: "DataFrame") -> Iterator[pa.RecordBatch]:
-    """Run the frame's query, and yield each batch as soon as it can come in the order of Spark's partitions.
-    The columns have the Arrow types that Spark itself gives them."""
+    """Run the frame's query, and yield its batches in the order of Spark's partitions, each as soon as all
+    batches of earlier partitions have come. The columns have the Arrow types that Spark itself gives them."""
     numbered = frame.select("*", spark_functions.spark_partition_id())
     if numbered._jdf.queryExecution().optimizedPlan().nodeName() == "LocalRelation":
         # The optimizer has computed the rows as one partition; ``toArrow`` fails where a struct is null whose

@@ -35,15 +35,16 @@ _PRESENT: Final = re.compile(
 
 
 class ClassicSession:
-    """The operations on a Spark session whose JVM is a child of this process."""
+    """The operations that :class:`~sqlfront_connectors.spark.link.SparkLink` needs on a classic Spark
+    session, whose JVM is a child of this process."""
 
     def __init__(self, spark: "SparkSession") -> None:
         self.spark = spark
         self._temporary = temporary_views(spark, str(spark._jsparkSession.sessionUUID()))
 
     def check(self) -> None:
-        """Raise OperationalError if the session is stopped; without this check, many of its methods would
-        still work."""
+        """Raise OperationalError if the Spark session is stopped; without this check, many methods of the
+        session would still work."""
         _ = self._context
 
     @property
@@ -104,8 +105,8 @@ class ClassicSession:
         return int(frame._jdf.queryExecution().optimizedPlan().stats().sizeInBytes())
 
     def is_repeatable(self, frame: "DataFrame") -> bool:
-        """Return whether the frame gives the same rows whenever it runs over the same data: the rows depend
-        on neither chance, time, nor the current user."""
+        """Return whether the frame gives the same rows whenever it runs over the same data: no row depends on
+        chance, on the time or on the current user."""
         plan = frame._jdf.queryExecution().analyzed()
         return bool(plan.deterministic()) and _PRESENT.search(str(plan.toString())) is None
 
@@ -129,8 +130,8 @@ class ClassicSession:
         return {key: str(self.spark.conf.get(key, default)) for key, default in defaults.items()}
 
     def batches(self, frame: "DataFrame") -> Iterator[pa.RecordBatch]:
-        """Run the frame's query, and yield each batch as soon as it can come in the order of Spark's
-        partitions."""
+        """Run the frame's query, and yield its batches in the order of Spark's partitions, each as soon as
+        all batches of earlier partitions have come."""
         return arriving(frame)
 
     def is_query(self, text: str) -> bool:

@@ -45,7 +45,8 @@ class _Stage(Protocol):
 
 
 class RemoteSession:
-    """The operations on a session that a Spark Connect server runs for this process."""
+    """The operations that :class:`~sqlfront_connectors.spark.link.SparkLink` needs on a session that a Spark
+    Connect server runs for this process."""
 
     #: True: the server doesn't report whether the session has variables.
     has_variables = True
@@ -173,16 +174,16 @@ class RemoteSession:
         return {key: value or "" for key, value in zip(defaults, found, strict=True)}
 
     def batches(self, frame: "DataFrame") -> Iterator[pa.RecordBatch]:
-        """Run the frame's query, and yield each batch as soon as it can come in the order of Spark's
-        partitions."""
+        """Run the frame's query, and yield its batches in the order of Spark's partitions, each as soon as
+        all batches of earlier partitions have come."""
         plan, client = cast("RemoteFrame", frame)._plan, self.spark.client
         for part in client.to_table_as_iterator(plan.to_proto(client), plan.observations):
             if isinstance(part, pa.Table):
                 yield from part.to_batches()
 
     def is_query(self, text: str) -> bool:
-        """Return True if the text is certainly one query; False if its words show another statement or leave
-        it open."""
+        """Return True if the text is certainly one query, judged by its words; False if the words show
+        another statement or don't tell."""
         return is_query(text)
 
     def views(self) -> tuple[str, ...]:

@@ -26,15 +26,15 @@ class TemporaryViews:
         self._names: set[str] = set()
 
     def has(self, name: str) -> bool:
-        """Return whether ``name`` (in upper or lower case) is now a temporary view made by :meth:`named`, as
-        opposed to a view of the session's user."""
+        """Return whether ``name`` (in upper or lower case) is now a temporary view that sqlfront has made by
+        :meth:`named`, not a view of the session's user."""
         return name.lower() in self._names
 
     @contextmanager
     def named(self, views: "Mapping[str, DataFrame]") -> Iterator[None]:
-        """Return a context manager within which each frame in ``views`` is a temporary view of its name;
-        other threads wait before they enter. Raises Spark's error if the session has a view of such a
-        name."""
+        """Return a context manager within which each frame in ``views`` is a temporary view of its name.
+        Other threads that enter wait until the block has ended. Raises Spark's error if the session has a
+        view of such a name."""
         with self._lock, ExitStack() as undo:
             for name, frame in views.items():
                 # Invariant: the name is listed for as long as the view exists.
@@ -49,15 +49,16 @@ class TemporaryViews:
             yield
 
     def make(self, name: str, frame: "DataFrame") -> None:
-        """Make the frame a temporary view of the Spark session. No
-        :class:`~sqlfront_connectors.spark.sessions.watch.Watcher` is notified. Raises Spark's error if the
-        session has a view of the name."""
+        """Make the frame a temporary view of the Spark session. Callbacks for changes of the session's views
+        (:class:`~sqlfront_connectors.spark.sessions.watch.Watcher`) are not called. Raises Spark's error if
+        the session has a view of the name."""
         with unwatched():
             frame.createTempView(quoted(name))
 
     def drop(self, name: str) -> None:
-        """Drop the temporary view ``name`` of the Spark session; does nothing if there is none. No
-        :class:`~sqlfront_connectors.spark.sessions.watch.Watcher` is notified."""
+        """Drop the temporary view ``name`` of the Spark session; does nothing if there is none. Callbacks for
+        changes of the session's views (:class:`~sqlfront_connectors.spark.sessions.watch.Watcher`) are not
+        called."""
         with unwatched():
             self._spark.catalog.dropTempView(name)
 

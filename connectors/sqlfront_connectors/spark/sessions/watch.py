@@ -85,9 +85,11 @@ def first_word(text: str) -> str:
 
 
 class Watcher:
-    """The registration of a callback for changes of Spark's tables, views and settings through this process.
+    """The registration of ``callback``, a function that is called whenever this process has changed Spark's
+    tables, views or settings.
 
-    It ends with :meth:`close`, or when this object is garbage-collected."""
+    The registration ends with :meth:`close`, or when this object is garbage-collected.
+    """
 
     def __init__(self, callback: Callable[[], None], *, connect: bool = False) -> None:
         """``callback``: called in the thread that made the change, after the change; it must not raise.
@@ -100,8 +102,8 @@ class Watcher:
                 _hook(getattr(import_module(module), name), methods.split())
 
     def close(self) -> None:
-        """End the calls of the callback. When the last watcher is closed, PySpark's own methods are
-        restored."""
+        """End the calls of the callback. When the last watcher is closed, PySpark's own methods, which were
+        replaced to notice changes, are restored."""
         with _lock:
             _watchers.discard(self)
             if not _watchers:
@@ -110,7 +112,8 @@ class Watcher:
 
 @contextmanager
 def unwatched() -> Iterator[None]:
-    """Return a context manager within which changes made by this thread don't notify watchers."""
+    """Return a context manager within which changes made by this thread call no callback of a
+    :class:`Watcher`."""
     before = getattr(_here, "unwatched", False)
     _here.unwatched = True
     try:
@@ -156,8 +159,8 @@ def _telling(method: Callable[..., object], takes_text: bool) -> Callable[..., o
 
 
 def last_change() -> int:
-    """Return the number of the last change of which watchers were notified, which grows from change to
-    change."""
+    """Return the number of the last change of which :class:`Watcher` objects were notified; the number grows
+    with each change."""
     return _last[0]
 
 
@@ -167,8 +170,9 @@ _last: Final = [0]
 
 
 def tell(text: str | None = None) -> None:
-    """Notify all watchers of a change. ``text``: the statement that has run, None = the change was no
-    statement. Does nothing if the statement only reads, and within :func:`unwatched`."""
+    """Call the callbacks of all watchers, because Spark's tables, views or settings may have changed.
+    ``text``: the statement that has run, None = the change was no statement. Does nothing if the statement
+    only reads, and within :func:`unwatched`."""
     if not getattr(_here, "unwatched", False) and (text is None or may_change(text)):
         _last[0] = next(_numbers)
         with _lock:

@@ -51,7 +51,8 @@ _BATCHES: Final = {
 def load(frame: "DataFrame", table: SpreadTable, door: ServiceAccess, *, overwrite: bool = True) -> int:
     """Publish a new version of the table with the rows of a DataFrame after all present rows, or with
     ``overwrite`` in place of the present rows. Returns the number of the frame's rows. Runs one Spark job, in
-    this thread and with its tags. ``door``: the access by which Spark's tasks reach the members.
+    this thread and with the thread's job tags. ``door``: the settings with which Spark's tasks connect to the
+    members.
 
     The frame must have the columns of the table, in the same order. Raises ProgrammingError if the types
     differ; NotSupportedError if other processes can't reach the table's members; OperationalError if a member
@@ -110,13 +111,13 @@ def spread_frame(
     door: ServiceAccess,
     columns: tuple[int, ...] | None = None,
 ) -> HeldFrame:
-    """Return the rows of ``snapshot``, a version of a spread table, as a DataFrame. Its tasks read the rows
-    from the members; until the returned frame is closed, the members keep the version, even if the table
-    changes.
+    """Return the rows of ``snapshot``, a version of a table whose rows are spread over members, as a
+    DataFrame. Its tasks read the rows from the members; until the returned frame is closed, the members keep
+    the version, even if the table changes.
 
-    ``door``: the access by which the tasks reach the members. ``columns``: the ordinals of the frame's
-    columns, None = all. Raises the errors of
-    :class:`~sqlfront_connectors.memory.exchange.loads.HeldVersion`.
+    ``door``: the settings with which the tasks connect to the members. ``columns``: the ordinals of the
+    frame's columns, None = all. Raises OperationalError if the version, or some of its members, are gone;
+    NotSupportedError if other processes can't reach the members.
     """
     schema = snapshot.schema
     ordinals = tuple(range(len(schema))) if columns is None else columns

@@ -29,9 +29,10 @@ _BROUGHT: Final = pa.schema(
 
 
 class TaskSource(msgspec.Struct, frozen=True):
-    """The configuration of :func:`read`. ``origin``: the version of the table. ``schema``: the logical schema
-    of the columns to read. ``pieces``: the pieces of the version's rows; the number ``n * stride`` in a
-    task's input requests piece ``n``."""
+    """The description of the rows that Spark's tasks fetch with :func:`read`. ``origin``: the version of the
+    table, and the members that have its rows. ``schema``: the logical schema of the columns to read.
+    ``pieces``: the pieces into which the version's rows are divided; the number ``n * stride`` in a task's
+    input requests piece ``n``."""
 
     origin: Origin
     schema: pa.Schema
@@ -42,9 +43,10 @@ class TaskSource(msgspec.Struct, frozen=True):
 def push(
     target: bytes, network: NetworkSettings, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """Send the batches, which come from Spark, to the members of a load, and yield one batch with the columns
-    :data:`BROUGHT_DDL`: a row for each member that has received rows, or a single row with the error.
-    ``target``: an encoded :class:`LoadTarget`. ``network``: the settings of connections to members."""
+    """Send the batches, which come from Spark, to the members over which a table is spread, and yield one
+    batch with the columns :data:`BROUGHT_DDL`: a row for each member that has received rows, or a single row
+    with the error. ``target``: an encoded :class:`LoadTarget`, which names the load and its members.
+    ``network``: the settings of connections to members."""
     where = codec.decode(target, LoadTarget)
 
     def connect(member: str, address: str) -> Outsider:

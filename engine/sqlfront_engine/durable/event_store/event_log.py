@@ -65,10 +65,10 @@ class EventLog(ClosingContext):
     """The log of one job in one epoch, to which the job's coordinator appends events. All methods may be
     called on any thread.
 
-    ``first`` is the sequence number of the next record. ``run`` has a function called soon on another thread;
-    the log writes the records with it that no caller waits for. When another coordinator has claimed the next
-    epoch (:attr:`LogState.FENCED`), appends raise OperationalError. When the log can't be written,
-    ``settings.policy`` decides whether appends raise or the job goes on without a log.
+    ``first`` is the sequence number of the next record. ``run(function)`` has the function called soon on
+    another thread; on that thread the log writes the records for which no caller waits. When another
+    coordinator has claimed the next epoch (:attr:`LogState.FENCED`), appends raise OperationalError. When the
+    log can't be written, ``settings.policy`` decides whether appends raise or the job goes on without a log.
     """
 
     def __init__(
@@ -165,15 +165,15 @@ class EventLog(ClosingContext):
         self._make_durable(self._appended)
 
     def start_file(self) -> None:
-        """Make all records durable, and write the next record to a new file. Raises as :meth:`commit`
-        does."""
+        """Make all records durable, and write the next record to a new file. Raises OperationalError if the
+        records can't be made durable, unless ``settings.policy`` is to go on unprotected."""
         self.commit()
         self._starts_file = True
 
     def close(self) -> None:
-        """Make all records durable, and close the log; a second call does nothing. Raises as :meth:`commit`
-        does. A log that failed or was fenced before is closed without an error, since its appends have raised
-        the error."""
+        """Make all records durable, and close the log; a second call does nothing. Raises OperationalError if
+        the records can't be made durable, unless ``settings.policy`` is to go on unprotected. A log that
+        failed or was fenced before is closed without an error, since its appends have raised the error."""
         if os.getpid() != self._process:
             return
         with self._changed:

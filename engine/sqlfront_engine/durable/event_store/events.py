@@ -66,9 +66,10 @@ class AcceptedPrefix(_Part, frozen=True):
     file.
 
     ``epoch`` is the previous epoch, ``sequence`` the number of its last accepted record, ``offset`` the end
-    of this record in bytes in ``file``, and ``digest`` the SHA-256 (hexadecimal) of the frames of all
-    accepted records of that epoch. What was accepted of still earlier epochs stands in the first record of
-    ``epoch``."""
+    of this record in bytes in ``file``, and ``digest`` the SHA-256 (hexadecimal) of the bytes of all accepted
+    records of that epoch. The accepted records of still earlier epochs are stated in the first record of
+    ``epoch``.
+    """
 
     epoch: int
     file: str
@@ -291,8 +292,8 @@ class CleanupDone(Event, frozen=True):
 
 
 class EventKind(msgspec.Struct, frozen=True):
-    """The number and the version by which a record's frame names a kind of event, and the struct of that
-    event."""
+    """A kind of event: the ``number`` and the ``version`` of its format by which a stored record names the
+    kind, and the struct of such events."""
 
     number: int
     version: int
@@ -328,7 +329,7 @@ _DECODERS: Final = {kind.number: msgspec.json.Decoder(kind.struct) for kind in K
 
 
 def encode_event(event: Event) -> tuple[EventKind, bytes]:
-    """Return the event's kind, which goes into the record's frame, and the event as JSON."""
+    """Return the event's kind, which a stored record names beside the event, and the event as JSON."""
     return _KIND_OF[type(event)], _ENCODER.encode(event)
 
 

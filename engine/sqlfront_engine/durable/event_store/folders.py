@@ -49,12 +49,13 @@ class Folder(Protocol):
         """Return all bytes of a file. Raises FileNotFoundError if there is no such file."""
 
     def make_durable(self, name: str, offset: int, data: bytes) -> None:
-        """Make durable what a reader has found in a file: ``data``, read at ``offset`` of the file ``name``.
-        The bytes may be in the system's memory only, if their writer died before the sync, or if the sync
-        failed."""
+        """Make durable ``data``, bytes that a reader has found at ``offset`` of the file ``name``. Before,
+        the bytes may be in the system's memory only, since their writer may have died before the sync, or the
+        sync may have failed."""
 
     def make_names_durable(self) -> None:
-        """Make it durable which files the folder has, whichever process created them."""
+        """Make the folder's list of files durable, so that a crash of the machine loses none of the files,
+        whichever process created them."""
 
     def create(self, name: str, data: bytes) -> None:
         """Create a file with these bytes, durably, and the folder if necessary. Raises FileExistsError if the

@@ -44,9 +44,9 @@ _JOB: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
 
 
 class JobStore:
-    """A store of jobs. Any process may read; a cluster may write after :meth:`own`. Methods raise
-    OperationalError if the store can't be read or written. ``run`` has a function called soon on another
-    thread (:class:`EventLog` writes records with it)."""
+    """A store of the logs of durable jobs. Any process may read; a cluster may write after :meth:`own`.
+    Methods raise OperationalError if the store can't be read or written. ``run(function)`` has the function
+    called soon on another thread; an :class:`EventLog` of the store writes records there."""
 
     def __init__(self, root: Folder, clock: Clock, run: Run = start_thread) -> None:
         self._root = root
@@ -154,7 +154,7 @@ class JobStore:
 
 class EpochClaim:
     """An epoch that a member has claimed, and in which no record is written yet. ``replay`` was read after
-    the claim, so that it has each record that a former coordinator acknowledged."""
+    the claim, so that the replay has each record that a former coordinator acknowledged."""
 
     def __init__(
         self, folder: Folder, clock: Clock, epoch: int, member: str, replay: Replay, run: Run

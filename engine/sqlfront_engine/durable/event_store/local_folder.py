@@ -22,7 +22,8 @@ class LocalFile:
         calls.sync_folder(os.path.dirname(path))
 
     def commit(self, data: bytes) -> None:
-        """Append the bytes and sync the file, as :meth:`LogFile.commit` says."""
+        """Append the bytes and sync the file, so that the bytes are durable on return. After an error the
+        file must not be used again."""
         write_all(self._calls, self._descriptor, memoryview(data))
         self._calls.sync(self._descriptor)
         self.size += len(data)

@@ -69,7 +69,7 @@ def refused(address: str, owner: Owner | None) -> OperationalError:
 
 
 class FileLock:
-    """The ownership of a store in a directory, by an OS file lock (:class:`Ownership`)."""
+    """The :class:`Ownership` of a store in a directory, by an OS file lock."""
 
     def __init__(self, folder: LocalFolder, owner: Owner) -> None:
         """Take the lock. Raises OperationalError if another process, or another FileLock of this process,
@@ -160,9 +160,9 @@ class _Leased(msgspec.Struct, frozen=True):
 
 
 class Lease:
-    """The ownership of a store on an object storage, by a lease (:class:`Ownership`). A lease ends
-    :data:`LEASE` seconds after its last renewal: call :meth:`keep`, whose thread renews it, or :meth:`renew`
-    several times within that time."""
+    """The :class:`Ownership` of a store on an object storage, by a lease. A lease ends :data:`LEASE` seconds
+    after its last renewal: call :meth:`keep`, whose thread renews the lease, or :meth:`renew` several times
+    within that time."""
 
     def __init__(
         self, folder: Folder, owner: Owner, clock: Clock, sleep: Callable[[float], None] = time.sleep

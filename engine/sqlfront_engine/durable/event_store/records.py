@@ -41,10 +41,10 @@ LONGEST_PAYLOAD: Final = 2**32 - 1
 
 
 class Record(msgspec.Struct, frozen=True):
-    """An event of a log in its frame. ``number`` and ``version`` name the kind of event
+    """An event of a log as stored. ``number`` and ``version`` name the kind of event
     (:data:`~sqlfront_engine.durable.event_store.events.KINDS`); ``sequence`` is the number of the record in
-    the log, ``durable`` that of the last record known durable when this record was written; ``frame`` has all
-    bytes."""
+    the log, ``durable`` that of the last record known durable when this record was written. ``frame`` has all
+    bytes of the record: its numbers, the event's JSON and checksums."""
 
     epoch: int
     sequence: int
@@ -125,8 +125,8 @@ def record_at(data: bytes, offset: int) -> Record | None:
 class FileContents(msgspec.Struct, frozen=True):
     """The contents of a file of records. ``records``: the consecutive, undamaged records from the file's
     beginning. ``end``: the offset in bytes at which they end. ``size``: the size of the file in bytes.
-    ``durable``: the records found behind ``end`` say that all records up to this sequence number were
-    durable; 0 if they say nothing."""
+    ``durable``: the highest sequence number up to which all records were durable, as records found behind
+    ``end`` say; 0 if they say nothing."""
 
     records: tuple[Record, ...]
     end: int

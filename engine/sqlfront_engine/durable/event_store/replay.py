@@ -22,7 +22,9 @@ _EPOCH_STARTED: Final = 2
 
 
 class Reason(Enum):
-    """The reasons, other than damage, for which bytes of a log don't count."""
+    """The reasons, other than damage, for which bytes of a log don't count: their write was interrupted
+    (TORN), their write failed and a later file has the records (REPLACED), or the next coordinator didn't
+    accept them (FENCED)."""
 
     TORN = "torn"
     """The write was interrupted: nobody was told that these bytes are durable."""
@@ -69,8 +71,9 @@ class Replay(msgspec.Struct, frozen=True):
         return 0 if self.end is None else self.end.sequence
 
     def last_group(self) -> tuple[int, bytes]:
-        """Return the last records, of which no later record says that they are durable: the offset at which
-        they begin in the file ``end.file``, and their bytes. All earlier records are known to be durable."""
+        """Return the records at the end of the log that may not be durable yet, since no record says that
+        they are: the offset at which they begin in the file ``end.file``, and their bytes. All earlier
+        records are known to be durable."""
         if self.end is None:
             return 0, b""
         offset, durable = self.end.offset, self.records[-1].durable

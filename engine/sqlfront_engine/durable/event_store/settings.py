@@ -6,7 +6,8 @@ import msgspec
 
 
 class FailurePolicy(Enum):
-    """The choices for what happens to a job whose log can't be written any more."""
+    """The choices for a job whose log can't be written any more: the job fails (FAIL), or goes on without a
+    log (UNPROTECTED) and, after a crash, starts again at the last durable record."""
 
     FAIL = "fail"
     """Appends raise OperationalError: the job ends."""
@@ -16,7 +17,9 @@ class FailurePolicy(Enum):
 
 
 class LogState(Enum):
-    """The states of a log: whether it protects its job, and if not, why."""
+    """The states of a log. PROTECTED: acknowledged records are durable. In all other states the log no longer
+    protects its job: writes failed (UNPROTECTED, FAILED), another coordinator claimed the next epoch
+    (FENCED), or the log was closed."""
 
     PROTECTED = "protected"
     """Acknowledged records are durable."""

@@ -38,8 +38,9 @@ class _Call(msgspec.Struct, frozen=True):
 
 
 class AggregateCalls:
-    """The prepared calls of an aggregation: turns rows into states, and states into results. Equal arguments
-    of several calls are evaluated once per block."""
+    """The prepared calls of an aggregation. They turn rows into states (a group's intermediate results, such
+    as a sum and a count), and states into results. Equal arguments of several calls are evaluated once per
+    block of rows."""
 
     def __init__(self, calls: Sequence[AggregateCall], settings: Settings) -> None:
         self._settings = settings

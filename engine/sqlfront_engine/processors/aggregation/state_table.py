@@ -35,11 +35,11 @@ def held_elements(states: pa.RecordBatch) -> int:
 
 
 class StateTable:
-    """A table of state rows: the first ``keys`` columns are the key, the accumulators' states follow.
+    """A table of state rows, one per group after merging: the first ``keys`` columns are the key, then come
+    the states of the accumulators, their intermediate results.
 
     Added rows wait until there are as many of them as merged rows, and are then merged with those. So each
-    row is merged a constant number of times on average, and the table holds at most twice the groups'
-    memory.
+    row is merged a constant number of times on average, and the table holds at most twice the groups' memory.
     """
 
     def __init__(self, keys: int, accumulators: Sequence[Accumulator], memory: MemoryAccount) -> None:

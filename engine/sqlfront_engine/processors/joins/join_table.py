@@ -55,8 +55,8 @@ class JoinTable:
         return self._directory.rows is not None
 
     def only(self, numbers: Rows) -> Rows:
-        """Return for each of the key numbers ``numbers`` one build row with this key (the only one if keys
-        are unique); -1 for none."""
+        """Return for each of the key numbers ``numbers`` the number of one build row with this key (the only
+        one if keys are unique); -1 if no build row has the key."""
         return self._only.take(numbers, mode="clip")
 
     def ranges(self, numbers: Rows) -> tuple[Rows, Rows]:

@@ -35,8 +35,8 @@ def joined_rows(
 
     A key with a null matches nothing, unless ``null_safe`` is true at the null's position (empty = false for
     all keys). ``condition`` (None = true) is over the left row followed by the right row; ``output`` are the
-    ordinals of this row to return. The step raises NotByRows if more than :data:`MOST_ROWS` pairs have equal
-    keys.
+    ordinals of this row to return. If more than :data:`MOST_ROWS` pairs have equal keys, the step raises
+    NotByRows, so that the query runs as a job instead.
     """
     left_key, right_key = picker([mine for mine, _ in keys]), picker([other for _, other in keys])
     strict = [place for place in range(len(keys)) if not (null_safe and null_safe[place])]

@@ -27,7 +27,8 @@ ROWS: Final = 64
 
 
 class ServiceScope(Enum):
-    """The choices for how many instances use one opened service."""
+    """The choices for how many instances use one opened service: all instances on a member at the same time
+    (MEMBER), or a single instance (INSTANCE)."""
 
     MEMBER = "member"
     """All instances on a member use one service, at the same time."""

@@ -19,7 +19,9 @@ ROWS: Final = 4096
 
 
 class OperationKind(Enum):
-    """The kinds of operations, by what the operation does with the result of the user's function."""
+    """The kinds of operations. The user's function returns for a row's values the new row (MAP), whether the
+    row stays (FILTER), or any number of new rows (FLAT_MAP); or it returns a batch for a batch (MAP_BATCHES).
+    """
 
     MAP = "map"
     """A function from a row's values to the new row: one value, or a tuple for several columns."""
@@ -92,15 +94,16 @@ class _Piece:
         self._schema, self._batch, self._rows, self._site = schema, batch, rows, site
 
     def rows(self) -> UserRows:
-        """Return the rows as Python values of the schema's types. Raises DataError for a value that doesn't
-        fit."""
+        """Return the rows between two operations as Python values of the schema's types. Raises DataError for
+        a value of the user's function that doesn't fit."""
         if self._rows is None:
             assert self._batch is not None
             return UserRows.of(self._batch, self._schema)
         return self._rows if self._site is None else self._rows.settled(self._schema, self._site.refused)
 
     def batch(self) -> pa.RecordBatch:
-        """Return the rows as a batch in physical form. Raises DataError for a value that doesn't fit."""
+        """Return the rows between two operations as a batch in physical form. Raises DataError for a value of
+        the user's function that doesn't fit."""
         if self._batch is not None:
             return self._batch
         assert self._rows is not None
@@ -108,7 +111,8 @@ class _Piece:
         return self._rows.to_batch(self._schema, refuse)
 
     def logical_batch(self) -> pa.RecordBatch:
-        """Return the rows as a batch of logical types. Raises DataError for a value that doesn't fit."""
+        """Return the rows between two operations as a batch of logical types. Raises DataError for a value of
+        the user's function that doesn't fit."""
         return to_logical(self.batch(), self._schema)
 
 

@@ -117,8 +117,9 @@ def column_of(values: Sequence[object], data_type: pa.DataType, refuse: Refuse) 
 
 
 def settled(values: list[object], data_type: pa.DataType, refuse: Refuse) -> list[object]:
-    """Return the values as they come back from a column of the type, such as an int as a float for DOUBLE.
-    Raises the error that ``refuse`` returns for a value that doesn't fit the type."""
+    """Return the values as they would be read from a column of the logical type after they were written to
+    it, such as an int as a float for DOUBLE. Raises the error that ``refuse`` returns for a value that
+    doesn't fit the type."""
     unchanged = _UNCHANGED.get(data_type)
     if unchanged is not None and _only(values, unchanged):
         return values
@@ -196,8 +197,9 @@ class UserRows:
         return zip(*self.columns, strict=True) if self.columns else iter([()] * self.length)
 
     def settled(self, schema: pa.Schema, refuse: Refuse) -> "UserRows":
-        """Return the rows with all values as they come back from columns of the schema. Raises the error
-        that ``refuse`` returns for a value that doesn't fit."""
+        """Return the rows with all values as they would be read from columns of the schema after they were
+        written to them, such as an int as a float for DOUBLE. Raises the error that ``refuse`` returns for a
+        value that doesn't fit."""
         pairs = zip(self.columns, schema.types, strict=True)
         return UserRows([settled(column, data_type, refuse) for column, data_type in pairs], self.length)
 

@@ -26,13 +26,15 @@ AccumulatorFactory = Callable[[AggregateSignature], Accumulator]
 class AggregateFunction(msgspec.Struct, frozen=True):
     """The entry of an aggregate function in the registry.
 
-    ``arguments``, ``optional``, ``variadic``, ``result`` and ``display`` have the meaning that they have in
-    :class:`~sqlfront_values.functions.registry.ScalarFunction`. The arguments at the positions ``constants``
-    must be the same for all rows (a literal, or foldable); ``accumulator`` gets their values in the
-    :class:`AggregateSignature`, not as columns. Result-column names leave out the arguments at the positions
-    ``hidden`` and show ``shown_defaults`` for the last optional arguments when the call omits them.
-    ``distinct_matters`` says whether DISTINCT can change the result. ``example`` is a query and the ``repr``
-    of its Python value. ``aliases`` are further names of the function.
+    ``arguments`` are the types of all positions, of which a call may omit the last ``optional``; if
+    ``variadic``, the last position repeats. ``result`` is the logical type, or a function from the coerced
+    argument types to the logical type. ``display`` replaces the name in the names of result columns. The
+    arguments at the positions ``constants`` must be the same for all rows (a literal, or foldable);
+    ``accumulator`` gets their values in the :class:`AggregateSignature`, not as columns. Result-column names
+    leave out the arguments at the positions ``hidden`` and show ``shown_defaults`` for the last optional
+    arguments when the call omits them. ``distinct_matters`` says whether DISTINCT can change the result.
+    ``example`` is a query and the ``repr`` of its Python value. ``aliases`` are further names of the
+    function.
     """
 
     name: str

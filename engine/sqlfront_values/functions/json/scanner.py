@@ -74,8 +74,9 @@ SPECIAL: Final = {
 
 
 class JsonScanner:
-    """A reader of the parts of a JSON text, given as the bytes ``data``; ``place`` is the position of the
-    next byte. Methods that read a number, or a word such as NaN for a number, store its text in ``_text``."""
+    """A reader of the parts of a JSON text, given as the bytes ``data``; ``place`` is the position in
+    ``data`` of the next byte to read. ``liberties`` are the accepted deviations from the JSON standard.
+    Methods that read a number, or a word such as NaN for a number, store its text in ``_text``."""
 
     __slots__ = ("_data", "_end", "_liberties", "_text", "place")
 

@@ -68,7 +68,8 @@ def _object_keys(text: str) -> list[str] | None:
 
 class PathStep(Enum):
     """A step of a JSON path, as ``get_json_object`` takes it, that is neither a name (a str) nor an index (an
-    int)."""
+    int): all elements of an array (EACH, ``[*]``), or any member of an object (ANY, ``.*``), which, as in
+    Spark, finds nothing."""
 
     EACH = "[*]"
     """Every element of an array."""
@@ -117,7 +118,8 @@ class _HalfPairError(ValueError):
 
 
 class Style(Enum):
-    """The form in which :func:`matches` writes a value."""
+    """The form in which :func:`matches` writes a value: a string without quotes, all else as JSON (RAW),
+    everything as JSON (QUOTED), or as JSON with the elements of an array as separate texts (FLATTENED)."""
 
     RAW = "raw"
     """A string without quotes."""

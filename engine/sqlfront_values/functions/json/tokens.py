@@ -140,8 +140,8 @@ class JsonTokens(JsonScanner):
         return token
 
     def skip_children(self) -> None:
-        """If the current token begins an object or an array, go to the token that ends it; else do nothing.
-        Raises JsonSyntaxError if the text is not JSON."""
+        """If the current token begins an object or an array, go to the token that ends the same object or
+        array; else do nothing. Raises JsonSyntaxError if the text is not JSON."""
         if self.token is not _START_OBJECT and self.token is not _START_ARRAY:
             return
         depth = len(self._contexts) - 1

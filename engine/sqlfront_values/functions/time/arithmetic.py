@@ -45,9 +45,9 @@ def is_temporal(data_type: pa.DataType) -> bool:
 
 
 def prepare_temporal(operation: str, signature: Signature) -> PreparedKernel:
-    """Make the kernel of ``add``, ``subtract``, ``multiply`` or ``divide`` whose left operand is a date,
-    timestamp or interval, for the combinations in this module's table. The kernel raises ARITHMETIC_OVERFLOW,
-    INTERVAL_DIVIDED_BY_ZERO, or DataError if a result doesn't fit its type."""
+    """Make the kernel of the operator ``operation`` ("add", "subtract", "multiply" or "divide") for operands
+    of the signature's types, of which the left is a date, timestamp or interval. The kernel raises
+    ARITHMETIC_OVERFLOW, INTERVAL_DIVIDED_BY_ZERO, or DataError if a result doesn't fit its type."""
     left, right = signature.argument_types
     sign = -1 if operation == "subtract" else 1
     if operation in ("multiply", "divide"):

@@ -75,8 +75,8 @@ def add_months(days: Days, months: Integers | int) -> Integers:
 
 
 def months_later(days: Days, months: int) -> npt.NDArray[np.int32]:
-    """Return each date plus ``months``, as :func:`add_months` does, as int32. Raises ARITHMETIC_OVERFLOW if a
-    result exceeds Spark's dates."""
+    """Return each date plus ``months``, as days since 1970 in int32; a day that the resulting month lacks
+    becomes the month's last day. Raises ARITHMETIC_OVERFLOW if a result exceeds Spark's dates."""
     return checked_days(by_day(lambda span: checked_days(add_months(span, months)), days))
 
 
@@ -114,8 +114,9 @@ def iso_week(days: Days) -> tuple[Integers, Integers]:
 
 
 def by_day(function: Callable[[Days], Days], days: Days) -> Days:
-    """Return ``function(days)``, whose values must fit 32 bits. If there are at least as many rows as days
-    from the first day to the last, the function is called only once for each of these days."""
+    """Return ``function(days)``, whose values must fit 32 bits, with as little computation as possible: if
+    there are at least as many rows as days from the first day to the last, the function gets each day of that
+    range only once, and the rows take their values from its result."""
     if len(days) == 0:
         return np.zeros(0, np.int32)
     first, last = int(days.min()), int(days.max())

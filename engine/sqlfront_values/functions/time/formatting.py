@@ -68,9 +68,10 @@ Formatter = Callable[[Moment], str]
 
 @lru_cache(maxsize=256)
 def formatter(pattern: str) -> Formatter:
-    """Return the function that formats a :class:`Moment` by the datetime pattern. Raises the errors that
-    :func:`parse_pattern` raises. The returned function raises NotSupportedError if the pattern has the name
-    of the time zone, and the moment's zone is neither UTC, GMT nor a fixed offset.
+    """Return the function that formats a :class:`Moment` by the datetime pattern. Raises
+    INVALID_DATETIME_PATTERN or INCONSISTENT_BEHAVIOR_CROSS_VERSION for a pattern that Spark refuses. The
+    returned function raises NotSupportedError if the pattern has the name of the time zone, and the moment's
+    zone is neither UTC, GMT nor a fixed offset.
 
     >>> formatter("EEE, d MMM yyyy h:mm a")(Moment(951827400000000, 0, "UTC"))
     'Tue, 29 Feb 2000 12:30 PM'

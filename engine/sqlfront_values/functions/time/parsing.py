@@ -56,13 +56,13 @@ Reader = Callable[[str, int, ParsedFields], int]
 
 @lru_cache(maxsize=256)
 def parser(pattern: str) -> Callable[[str], ParsedTime]:
-    """Return the function that parses a text by the pattern, and raises ParseError for a text that does not
-    fit.
+    """Return the function that parses a text by the datetime pattern, and raises ParseError for a text that
+    does not fit.
 
     >>> parser("d.M.yyyy h:mm a")("29.2.2000 12:30 PM").local
     951827400000000
 
-    Raises the errors of :func:`parse_pattern` for an invalid pattern.
+    Raises INVALID_DATETIME_PATTERN or INCONSISTENT_BEHAVIOR_CROSS_VERSION for a pattern that Spark refuses.
     """
     parts = parse_pattern(pattern, for_parsing=True)
     read = _sequence(parts)

@@ -42,8 +42,9 @@ _LAST_YEAR: Final = 253_402_300_800 * MICROS_PER_SECOND  # 10000-01-01
 
 
 def format_instants(instants: pa.Array, pattern: str, zone: str) -> pa.Array:
-    """Format each timestamp by the datetime ``pattern``, as the local time of ``zone``. Raises the errors of
-    :func:`~sqlfront_values.functions.time.formatting.formatter`."""
+    """Format each timestamp by the datetime ``pattern``, as the local time of ``zone``. Raises
+    INVALID_DATETIME_PATTERN or INCONSISTENT_BEHAVIOR_CROSS_VERSION for a pattern that Spark refuses;
+    NotSupportedError if the pattern has the name of a time zone that isn't UTC, GMT or a fixed offset."""
     local = wall_clock(_micros(instants), zone)
     directive = _strftime(pattern)
     if directive is not None and _has_four_digit_years(local):
@@ -144,8 +145,8 @@ def parse_instants(column: pa.Array, pattern: str, target: pa.DataType, zone: st
     """Parse a string column by a datetime pattern to timestamps, or to local times if ``target`` is
     timestamp_ntz. A text that names no zone is a local time of ``zone``.
 
-    For a text that does not fit the pattern, raises CANNOT_PARSE_TIMESTAMP or, with ``safe``, returns
-    null.
+    A text that does not fit the pattern gives null with ``safe``; without it, CANNOT_PARSE_TIMESTAMP is
+    raised.
     """
     is_local = target == TIMESTAMP_NTZ
     quick = _parse_plain(column, pattern)

@@ -48,13 +48,13 @@ WindowKernel = Callable[[WindowInvocation], pa.Array | PlacedColumn]
 class WindowFunction(msgspec.Struct, frozen=True):
     """The entry of a window function in the registry.
 
-    ``arguments``, ``optional``, ``result`` and ``display`` are as in
-    :class:`~sqlfront_values.functions.registry.ScalarFunction`. ``kernel`` computes the values of all rows of
-    a window from a :class:`WindowInvocation`. The arguments at the positions ``constants`` must be foldable;
-    the arguments at ``like_first`` are cast to the first argument's type. ``needs_order``: a call without
-    ORDER BY is refused. ``uses_frame``: the call may have a frame. ``takes_nulls_clause``: the call may have
-    IGNORE NULLS. ``shown_defaults``: the values that the names of result columns show for the last optional
-    arguments if the call leaves them out.
+    ``arguments`` holds the types of all positions; a call may omit the last ``optional`` of them. ``result``
+    is the logical type, or a function from the coerced argument types to it. ``kernel`` computes the values
+    of all rows of a window from a :class:`WindowInvocation`. The arguments at the positions ``constants``
+    must be constant; the arguments at ``like_first`` are cast to the first argument's type. ``needs_order``:
+    a call without ORDER BY is refused. ``uses_frame``: the call may have a frame. ``takes_nulls_clause``: the
+    call may have IGNORE NULLS. ``display`` replaces the function's name in the names of result columns, and
+    ``shown_defaults`` are the values shown there for the last optional arguments if the call leaves them out.
     """
 
     name: str
@@ -213,9 +213,9 @@ def _nth_value(call: WindowInvocation) -> PlacedColumn:
 def frame_edge(
     values: pa.Array, frame: PositionRanges, number: int, *, last: bool, ignore_nulls: bool
 ) -> PlacedColumn:
-    """Return the value ``number`` rows (from 0) after the first row of each frame, or with ``last`` before
-    its last row; null if the frame is too short. With ``ignore_nulls`` only rows with a non-null value
-    count."""
+    """Return for each row the value ``number`` rows (from 0) after the first row of its frame or, with
+    ``last``, before the last row of its frame; null if the frame is too short. With ``ignore_nulls`` only
+    rows with a non-null value count."""
     length = len(values)
     starts, ends, chosen = frame.starts, frame.ends, np.arange(length)
     if ignore_nulls:

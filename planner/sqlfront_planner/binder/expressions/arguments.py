@@ -58,8 +58,8 @@ _ORDINALS: Final = (
 
 
 def function_name(node: exp.Anonymous) -> str:
-    """Return the called function's name in lower case, without the prefix by which rewriting of the tokens
-    may have marked it as a function's name."""
+    """Return the called function's name in lower case, without the prefix ``f$`` that marks the names of
+    functions in the tokens that sqlglot parses."""
     name = node.this if isinstance(node.this, str) else node.this.name
     return name.removeprefix(FUNCTION_MARK).lower()
 

@@ -26,7 +26,8 @@ _USER_WORDS = frozenset({"user", "current_user", "session_user"})
 
 @handles(exp.Column, arguments="this table db catalog")
 def bind_column(binder: ExpressionBinder, node: exp.Column) -> Expr:
-    """Bind a dotted name to the column or field that the name means. Raises the errors of :func:`resolve`."""
+    """Bind a dotted name to the column or field that the name means. Raises ProgrammingError:
+    AMBIGUOUS_REFERENCE, or UNRESOLVED_COLUMN if there is no such column."""
     if isinstance(node.this, exp.Star):
         raise failure(
             "INVALID_USAGE_OF_STAR_OR_REGEX", f"Invalid usage of '*' in {binder.clause.value}.", node

@@ -92,11 +92,11 @@ class OutputNames(msgspec.Struct, frozen=True):
 class ExpressionBinder(msgspec.Struct):
     """A binder of the expressions of one clause over one scope.
 
-    ``aggregates`` and ``windows`` collect the calls found; None if the clause allows no such calls.
-    ``aliases`` are the select list's earlier columns by lower-case name; ``aliases_used`` collects the names
-    of the aliases read. ``output`` has the select list's names if the clause can read them, else None.
-    ``named_windows`` has the definitions of the WINDOW clause. ``inside_aggregate`` is True within an
-    aggregate's arguments.
+    ``aggregates`` and ``windows`` collect the aggregate and window calls found; None if the clause allows no
+    such calls. ``aliases`` are the select list's earlier columns by lower-case name; ``aliases_used``
+    collects the names of the aliases read. ``output`` has the select list's names if the clause can read
+    them, else None. ``named_windows`` has the definitions of the WINDOW clause. ``inside_aggregate`` is True
+    within an aggregate's arguments.
     """
 
     queries: "Queries"
@@ -140,7 +140,8 @@ class ExpressionBinder(msgspec.Struct):
             context.depth -= 1
 
     def bind_all(self, nodes: Sequence[exp.Expr]) -> list[Expr]:
-        """Return the typed expressions of several nodes, in order. Raises the errors of :meth:`bind`."""
+        """Return the typed expressions of several nodes, in order. Raises ProgrammingError with Spark's
+        condition, and NotSupportedError for constructs that aren't implemented."""
         check()
         return [self.bind(node) for node in nodes]
 

@@ -24,7 +24,8 @@ _SELECTED = (exp.Literal, exp.Neg, exp.Placeholder)
 
 @handles(exp.Literal, arguments="this is_string")
 def bind_literal(binder: ExpressionBinder, node: exp.Literal) -> Expr:
-    """Bind a number or a string to a parameter if :func:`lifted` allows, else to a literal."""
+    """Bind a number or a string to a parameter if another value would not change the plan (:func:`lifted`),
+    else to a literal."""
     return lifted(binder, node, _literal(node))
 
 
@@ -33,8 +34,8 @@ def _literal(node: exp.Literal) -> Literal:
 
 
 def bind_list(binder: ExpressionBinder, nodes: Sequence[exp.Expr]) -> list[Expr]:
-    """Bind the items of a list. In a list of more than 2,000 items, literals are not made parameters, which
-    would take too long."""
+    """Bind the items of a list. In a list of more than 2,000 items, literals stay literals, since making
+    parameters of them would take too long."""
     if len(nodes) <= _MOST_PARAMETERS:
         return binder.bind_all(nodes)
     check()
@@ -79,11 +80,12 @@ def selected_column(node: exp.Expr) -> int | None:
 
 def is_compared(node: exp.Expr, conditions: dict[int, bool]) -> bool:
     """Return whether a condition in WHERE or ON compares the literal ``node`` (or the minus sign before it)
-    with an expression that has a column. Then another literal of the same type changes only the value;
+    with an expression that has a column. If so, the plan is the same for every literal of this type;
     elsewhere literals determine names, types and plans.
 
     ``conditions`` is a cache by the ``id()`` of AND, OR, NOT and parentheses: True if the node belongs to
-    WHERE or ON."""
+    WHERE or ON.
+    """
     comparison = node.parent
     match comparison:
         case exp.In():
@@ -144,8 +146,8 @@ def bind_hex(binder: ExpressionBinder, node: exp.HexString) -> Expr:
 
 @handles(exp.Placeholder)
 def bind_placeholder(binder: ExpressionBinder, node: exp.Placeholder) -> Expr:
-    """Bind ``?`` or ``:name`` to a parameter that reads the argument. Raises UNBOUND_SQL_PARAMETER if there
-    is no argument for it."""
+    """Bind ``?`` or ``:name`` to a parameter that reads the argument. Raises UNBOUND_SQL_PARAMETER if the
+    statement was given no value for the parameter."""
     context, name = binder.context, node.this
     column = selected_column(node)
     return context.parameter(name) if column is None else context.title(name, column)

@@ -63,8 +63,8 @@ def bind_comparison(binder: ExpressionBinder, node: exp.Binary) -> Expr:
 
 def comparison(binder: ExpressionBinder, operator: str, left: Expr, right: Expr, node: exp.Expr) -> Expr:
     """Return the typed call of the comparison with the registry name ``operator``, such as "less", with both
-    operands cast to one type; ``node`` is for messages. If a decimal literal beyond bigint's range decides
-    the comparison, the result is the literal TRUE or FALSE."""
+    operands cast to one type; ``node`` is for messages. If ``< <= > >=`` compares a whole number with a
+    decimal literal beyond bigint's range, the result is the literal TRUE or FALSE."""
     decided = _beyond_bigint(binder, operator, left, right)
     if decided is not None:
         return Literal(BOOLEAN, decided)

@@ -83,8 +83,9 @@ _ARITHMETIC_FUNCTIONS: Final = {
 
 @handles(exp.Anonymous, arguments="this expressions")
 def bind_call(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
-    """Bind a function call by its name. Raises an error for a window function without OVER, and the errors of
-    :func:`~.expressions.arguments.no_such_function` for unknown names."""
+    """Bind a function call by its name. Raises an error for a window function without OVER. For other names
+    that can't be called: NotSupportedError if Spark has the function, else NOT_A_SCALAR_FUNCTION or
+    UNRESOLVED_ROUTINE."""
     name = function_name(node)
     if any(part.is_star for part in node.expressions) and lookup_aggregate(name) is None:
         node = _with_all_columns(binder, node)

@@ -26,7 +26,8 @@ def _struct(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
 
 
 def struct_of(names: Sequence[str], values: Sequence[Expr]) -> Expr:
-    """Return the call that makes a struct of bound ``values``; ``names`` are the names of its fields."""
+    """Return the call that makes a struct of the bound ``values``; ``names`` are the names of the struct's
+    fields."""
     kind = pa.struct([(name, value.type) for name, value in zip(names, values, strict=True)])
     return Call(kind, "struct", tuple(values))
 

@@ -116,7 +116,10 @@ def in_having(
 
 
 def in_order(selected: BoundSelectList, grouping: Grouping) -> OutputNames:
-    """Return the names that ORDER BY sees over groups, by the rules in the module's docstring."""
+    """Return the names that ORDER BY sees over groups: the select list's names, which take precedence, and
+    the columns of the groups that Spark finds in the plan below ORDER BY. That plan is the aggregation or, in
+    queries with window functions or with some forms of HAVING, a projection of it, in which Spark finds no
+    aggregate functions, and of the groups only keys."""
     is_projected = selected.has_windows or _having_adds(selected)
     columns, aliases = selected.columns(), selected.aliases()
     known = [key for key in grouping.keys if isinstance(key, Column)]

@@ -15,8 +15,9 @@ _LINK: Final = 48
 
 
 def spine(node: exp.Expr, kinds: Container[type[exp.Expr]]) -> list[exp.Expr]:
-    """Return the operators of a chain that groups to the left, innermost first; ``node`` is the outermost
-    operator, and operators of the classes ``kinds`` continue the chain."""
+    """Return the operators of a chain that groups to the left, such as ``a + b - c``, innermost first, so
+    that they can be handled in a loop instead of by recursion. ``node`` is the outermost operator, and
+    operators of the classes ``kinds`` continue the chain."""
     chain = [node]
     while type(chain[-1].this) in kinds:
         chain.append(chain[-1].this)

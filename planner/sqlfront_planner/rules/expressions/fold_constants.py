@@ -47,8 +47,8 @@ def fold_constants(plan: LogicalPlan, settings: Settings) -> LogicalPlan:
 
 
 def fold(expression: Expr, settings: Settings) -> Expr:
-    """Replace the constant parts of one expression by their values. For the expressions that stay see
-    :func:`fold_constants`."""
+    """Replace the constant parts of one expression by their values. A part stays if its evaluation fails, if
+    it would take much memory or time, or if its value is a date or timestamp beyond Python's years."""
     try:
         if isinstance(expression, _KEPT):
             return expression

@@ -340,8 +340,9 @@ def build(graph: JoinGraph, shape: Shape) -> LogicalPlan:
 
 
 def left_deep(graph: JoinGraph) -> Shape:
-    """Return the shape (see :func:`build`) in which every join has one relation on the right, in the order of
-    the query."""
+    """Return the shape of the join tree in which every join has one relation on the right, in the order of
+    the query. A shape is a relation's index in the graph, or a pair of shapes, the left and the right side of
+    a join."""
     shape: Shape = 0
     for index in range(1, len(graph.relations)):
         shape = (shape, index)

@@ -230,8 +230,8 @@ class _Spreading:
         )
 
     def known(self) -> list[Expr]:
-        """Return the facts that hold for all rows that the joins emit: conditions that compare columns with
-        constants, see :func:`.is_fact`."""
+        """Return the facts that hold for all rows that the joins emit. A fact is a condition that compares
+        columns with constants."""
         return [*filter(is_fact, self.predicates), *(fact for found in self.facts for fact in found)]
 
     def derive(self) -> None:

@@ -81,7 +81,8 @@ def unsupported(what: str) -> NotSupportedError:
 
 @deep
 def pull_up(plan: LogicalPlan, settings: Settings) -> DecorrelatedSubquery:
-    """Decorrelate a subquery's plan. Raises NotSupportedError if a predicate can't be lifted to the top."""
+    """Decorrelate a subquery's plan: move the predicates that read the enclosing row out of the plan, to its
+    top. Raises NotSupportedError if a predicate can't be moved."""
     if not is_correlated(plan):
         return DecorrelatedSubquery(plan, (), plan.row())
     match plan:
@@ -157,10 +158,10 @@ def _pull_join(plan: LogicalJoin, settings: Settings) -> DecorrelatedSubquery:
 def equalities(
     pulled: DecorrelatedSubquery, what: str
 ) -> tuple[tuple[Expr, ...], Callable[[int], tuple[Expr, ...]]]:
-    """Split the predicates ``inner side = outer side`` of a subquery, whose inner sides become grouping keys.
-    Return the inner sides, and a function of an ordinal: it returns the predicates over a row that has the
-    inner sides as its columns from this ordinal on. Raises NotSupportedError, with ``what`` as the operator's
-    name, for a predicate of another form."""
+    """Split the subquery's predicates, each of the form ``inner side = outer side``, so that the inner sides
+    can become grouping keys. Return the inner sides, and a function of an ordinal, which returns the
+    predicates over a row that has the inner sides as its columns from this ordinal on. Raises
+    NotSupportedError, with ``what`` as the operator's name, for a predicate of another form."""
     inner: list[Expr] = []
     outer: list[Expr] = []
     for predicate in pulled.predicates:

@@ -235,8 +235,9 @@ class _Attaching:
         return Case(value.type, ((matched, _on(value, width)),), otherwise)
 
     def only_value(self, pulled: DecorrelatedSubquery, value: Expr) -> Expr:
-        """Join a scalar subquery that may have several rows, and return the expression of its value: that of
-        its only row, null without a row. At run time an outer row with several rows raises an error."""
+        """Join a scalar subquery that may have several rows, and return the expression of its value: null if
+        the subquery has no row. At run time an error is raised if the subquery has several rows for an outer
+        row."""
         if any(isinstance(item, OuterColumn) for item in walk(value)):
             raise unsupported("the outer column in the value of a row that is not aggregated")
         calls = (AggregateCall("count", (), BIGINT), AggregateCall("any_value", (value,), value.type))

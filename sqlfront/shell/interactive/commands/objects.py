@@ -28,13 +28,14 @@ def describe(shell: Shell, argument: str) -> None:
 
 
 def tables(shell: Shell, argument: str) -> None:
-    r"""``\dt``: list the tables whose names match the pattern ``argument`` (:func:`matches`), or all
-    tables."""
+    r"""``\dt``: list the tables whose names match the pattern ``argument``, in which ``*`` and ``?`` are
+    wildcards; with an empty ``argument``, all tables."""
     _relations(shell, argument, "table")
 
 
 def views(shell: Shell, argument: str) -> None:
-    r"""``\dv``: list the views whose names match the pattern ``argument`` (:func:`matches`), or all views."""
+    r"""``\dv``: list the views whose names match the pattern ``argument``, in which ``*`` and ``?`` are
+    wildcards; with an empty ``argument``, all views."""
     _relations(shell, argument, "view")
 
 
@@ -49,8 +50,8 @@ def _relations(shell: Shell, argument: str, kind: str) -> None:
 
 
 def functions(shell: Shell, argument: str) -> None:
-    r"""``\df``: list the functions whose names match the pattern ``argument`` (:func:`matches`), or all
-    functions, each with signature and help."""
+    r"""``\df``: list the functions whose names match the pattern ``argument``, in which ``*`` and ``?`` are
+    wildcards; with an empty ``argument``, all functions. Each has its signature and help."""
     found = [function for function in known_functions(shell.session) if matches(function.name, argument)]
     rows = [(_signature(function), function.help) for function in found]
     _list(shell, rows, f"no function matches {argument}")
@@ -61,8 +62,8 @@ def _signature(function: FunctionHelp) -> str:
 
 
 def indexes(shell: Shell, argument: str) -> None:
-    r"""``\di``: list the indexes of the tables whose names match the pattern ``argument`` (:func:`matches`),
-    or of all tables."""
+    r"""``\di``: list the indexes of the tables whose names match the pattern ``argument``, in which ``*`` and
+    ``?`` are wildcards; with an empty ``argument``, of all tables."""
     rows = [
         (f"{entry.name}.{name}", columns)
         for entry in shell.session.context.catalog.entries()

@@ -40,8 +40,8 @@ def choose_format(shell: Shell, argument: str) -> None:
 
 
 def known_format(name: str) -> str:
-    """Return ``name`` if it is an output format's. If it is not, raise ProgrammingError, which names the
-    nearest format."""
+    """Return ``name`` if an output format has this name. Raises ProgrammingError, which suggests the nearest
+    format's name, if no format has it."""
     if name in FORMATS:
         return name
     near = get_close_matches(name, FORMATS, 1)

@@ -72,8 +72,9 @@ class CandidateKind(IntEnum):
 
 
 class Completable(msgspec.Struct, frozen=True):
-    """A candidate: a ``text`` that can replace the ``replaced`` characters before the cursor. The menu shows
-    it as ``shown``, with ``meta`` beside it: a type, a signature, or one line of help."""
+    """A candidate of the completion: ``text`` can replace the last ``replaced`` characters before the cursor.
+    The menu shows the candidate as ``shown``, with ``meta`` beside it: a type, a signature, or one line of
+    help."""
 
     text: str
     replaced: int
@@ -83,8 +84,8 @@ class Completable(msgspec.Struct, frozen=True):
 
 
 class Candidates:
-    """The candidates for texts that the user types in a session. ``commands``: the help of each of the
-    shell's commands, one line each, by the command's name without the backslash."""
+    """The source of completion candidates for texts that the user types in a session. ``commands``: the help
+    of each of the shell's commands, one line each, by the command's name without the backslash."""
 
     def __init__(self, session: Session, commands: Mapping[str, str]) -> None:
         self._session, self._commands = session, commands

@@ -57,16 +57,17 @@ _DEEPEST: Final = 24
 
 
 class VisibleRelation(msgspec.Struct, frozen=True):
-    """A relation of a query: the name or alias that qualifies its columns (empty: none), and its columns."""
+    """A relation whose columns a position in a query can name: the name or alias that qualifies the columns
+    (empty: none), and the columns."""
 
     name: str
     columns: Columns
 
 
 class VisibleNames(msgspec.Struct, frozen=True):
-    """The relations that are visible at a position, those of the innermost query first, and the names of the
-    common table expressions in ``expressions``. ``outputs``: the named columns of the innermost query's
-    SELECT list."""
+    """The names that completion offers at a position in a statement: the visible relations, those of the
+    innermost query first, and the names of the common table expressions in ``expressions``. ``outputs``: the
+    named columns of the innermost query's SELECT list."""
 
     relations: tuple[VisibleRelation, ...] = ()
     expressions: tuple[str, ...] = ()
@@ -74,9 +75,9 @@ class VisibleNames(msgspec.Struct, frozen=True):
 
 
 def scope_at(text: str, tokens: Sequence[TextToken], place: int, find: FindColumns) -> VisibleNames:
-    """Return the names that are visible behind the first ``place`` of a statement's ``tokens``. The tokens
-    behind are read, too, since FROM follows SELECT. ``find`` returns the columns of a table, given the parts
-    of its dotted name."""
+    """Return the names that are visible at a position in a statement: behind the first ``place`` (a number)
+    of its ``tokens``. The tokens after the position are read, too, since FROM follows SELECT. ``find``
+    returns the columns of a table, given the parts of its dotted name."""
     reader = _Reader(text, tokens, find)
     expressions: dict[str, Columns] = {}
     relations: list[VisibleRelation] = []
@@ -117,7 +118,7 @@ class _Reader:
 
     def around(self, place: int) -> Iterator[tuple[int, int]]:
         """Yield the ranges of the queries around the position ``place``, outermost first: the statement, then
-        each pair of parentheses that holds a query."""
+        each pair of parentheses that holds a query. Positions count tokens."""
         yield 0, len(self._kinds)
         for first, last in sorted(self._partners.items()):
             if first < place <= last and self._kind(first + 1) in _QUERY_WORDS:
@@ -141,8 +142,9 @@ class _Reader:
             place = self._partners.get(place, place) + 1
 
     def block(self, first: int, last: int, place: int) -> tuple[int, int]:
-        """Return the part of the query in a range that holds the position ``place``: UNION, EXCEPT and
-        INTERSECT separate the parts."""
+        """Return the range of the part of a query that holds the position ``place``: UNION, EXCEPT and
+        INTERSECT separate the parts. ``first`` and ``last``: the query's range. All positions count tokens.
+        """
         begin = first
         for at in self._level(first, last):
             if self._kinds[at] in _SET_WORDS:
@@ -155,8 +157,9 @@ class _Reader:
         self, first: int, last: int, known: Expressions, depth: int = 0
     ) -> tuple[int, dict[str, Columns]]:
         """Return the position behind the WITH clause with which the range begins, and the columns of the
-        clause's common table expressions by name. Without a WITH clause: ``first``, and no columns. For
-        ``known`` and ``depth`` see :class:`_Reader`."""
+        clause's common table expressions by name. Without a WITH clause: ``first``, and no columns.
+        ``known``: the columns of the common table expressions in scope, by name; ``depth``: the number of
+        queries around the range."""
         found: dict[str, Columns] = {}
         if self._kind(first) != "WITH":
             return first, found
@@ -188,7 +191,8 @@ class _Reader:
 
     def relations(self, first: int, last: int, known: Expressions, depth: int) -> list[VisibleRelation]:
         """Return the relations of a range without set operations: those of its FROM clause, or the target of
-        an INSERT, UPDATE, DELETE or MERGE. For ``known`` and ``depth`` see :class:`_Reader`."""
+        an INSERT, UPDATE, DELETE or MERGE. ``known``: the columns of the common table expressions in scope,
+        by name; ``depth``: the number of queries around the range."""
         found: list[VisibleRelation] = []
         in_from, expects = False, False
         behind = first
@@ -249,7 +253,8 @@ class _Reader:
 
     def relations_in(self, first: int, last: int, known: Expressions, depth: int) -> list[VisibleRelation]:
         """Return the relations of a join whose parentheses hold the range; none if the range is nested too
-        deeply. For ``known`` and ``depth`` see :class:`_Reader`."""
+        deeply. ``known``: the columns of the common table expressions in scope, by name; ``depth``: the
+        number of queries around the range."""
         if depth > _DEEPEST or first >= last:
             return []
         behind, found = self._relation(first, last, known, depth)
@@ -293,7 +298,8 @@ class _Reader:
 
     def outputs(self, first: int, last: int, known: Expressions, depth: int) -> Columns:
         """Return the named columns of the result of the query in the range; none if the query is nested too
-        deeply. For ``known`` and ``depth`` see :class:`_Reader`."""
+        deeply. ``known``: the columns of the common table expressions in scope, by name; ``depth``: the
+        number of queries around the range."""
         if depth > _DEEPEST or first >= last:
             return ()
         if self._kinds[first] == "(":

@@ -30,13 +30,13 @@ class Heading(msgspec.Struct, frozen=True):
 
 
 def headings_of(result: Result) -> tuple[Heading, ...]:
-    """The headings of a result's columns."""
+    """Return the headings of a result's columns, in order."""
     return tuple(Heading(visible(field.name), is_numeric(field.type)) for field in result.schema)
 
 
 def blocks_of(result: Result) -> Iterator[list[ShownRow]]:
-    """Yield the rows of a result in blocks, as texts that are safe to print. Rows that are not asked for are
-    not read from the result."""
+    """Yield the rows of a result in blocks of rows, as texts that are safe to print. Blocks that the caller
+    doesn't take are not read from the result."""
     most = _FIRST
     for batch in result.batches():
         start = 0

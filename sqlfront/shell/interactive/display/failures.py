@@ -31,8 +31,8 @@ def failure_lines(error: Error, screen: Screen, place: str = "") -> Iterator[str
 
 
 def caret_lines(sql: str, position: tuple[int, int], width: int) -> tuple[str, str]:
-    r"""The line of ``sql`` in which the range ``position`` (half-open, character offsets) begins, and a line
-    with carets below the range; both take at most ``width`` cells.
+    r"""Return the line of ``sql`` in which the range ``position`` (half-open, in characters) begins, and a
+    line with carets below it; both take at most ``width`` cells.
 
     >>> print(*caret_lines("select\n  日本, x", (13, 14), 80), sep="\n")
     LINE 2:   日本, x

@@ -47,7 +47,7 @@ def _parts(result: Result, members: int) -> list[str]:
 
 
 def duration(seconds: float) -> str:
-    """A time in the unit that suits it.
+    """Return a time as text, in the unit that suits it.
 
     >>> duration(0.00123), duration(12.3), duration(125)
     ('1.2 ms', '12.30 s', '2 min 5 s')

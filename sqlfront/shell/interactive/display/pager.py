@@ -79,8 +79,8 @@ class PagedOutput(ClosingContext):
         return self._process is not None
 
     def write(self, lines: Sequence[str]) -> None:
-        """Take the next lines, and show them or collect them. Once :attr:`left` is true, lines are
-        dropped."""
+        """Take the next lines, and show them or collect them. Lines are dropped once :attr:`left` is true,
+        since nobody reads them: the user has left the pager."""
         if self._process is not None or self._direct:
             self._show(lines)
         elif not self.left:

@@ -23,8 +23,8 @@ _MARGINS: Final = 2
 
 
 class Fit(msgspec.Struct, frozen=True):
-    """The columns of a table that are shown: each by its position (None: the mark that stands for left out
-    columns), and its width in cells."""
+    """The columns of a table that fit the screen: each by its position (None: the mark that stands for left
+    out columns), and its width in cells."""
 
     columns: tuple[int | None, ...]
     widths: tuple[int, ...]

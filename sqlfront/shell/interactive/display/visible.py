@@ -27,7 +27,8 @@ ELLIPSIS: Final = "…"
 
 
 def visible(text: str) -> str:
-    r"""Return the text with unsafe characters as escapes.
+    r"""Return the text with escapes in place of characters that are unsafe to print, such as control
+    characters.
 
     >>> visible("a\x1b[31m\n") == r"a\x1b[31m\n"
     True
@@ -44,7 +45,7 @@ def _escaped(match: re.Match[str]) -> str:
 
 
 def cells_of(text: str) -> int:
-    """Return the number of cells that a text takes on a terminal; the text has passed :func:`visible`.
+    """Return the number of cells that a text takes on a terminal; the text is a result of :func:`visible`.
     Without the package wcwidth, characters count as in Spark's ``show``. The count for more than 4,096
     characters is approximate."""
     if text.isascii():

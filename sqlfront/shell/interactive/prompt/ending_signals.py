@@ -46,8 +46,9 @@ class EndingSignals:
 
     @contextmanager
     def held(self, end: Callable[[HangUp], None] = lambda arrived: None) -> Iterator[None]:
-        """Return a context in which a signal raises nothing but calls ``end``, which may have the code inside
-        end early. At its end, the context raises HangUp if a signal has arrived."""
+        """Return a context that delays the end by a signal: SIGTERM or SIGHUP raises nothing inside, but
+        ``end`` is called, which may have the code inside end early. At its end, the context raises HangUp if
+        a signal has arrived."""
         self._end = end
         try:
             yield
@@ -57,7 +58,7 @@ class EndingSignals:
                 raise self._arrived
 
     def repeat(self) -> None:
-        """Call the ``end`` of :meth:`held` again if a signal has arrived. Code inside the context calls this
-        method once it is able to end early, since it was not when the signal came."""
+        """Call the ``end`` of :meth:`held` again if a signal has arrived. For code that was not yet able to
+        end early when the signal came: it calls this method once it is able to."""
         if self._arrived is not None and self._end is not None:
             self._end(self._arrived)

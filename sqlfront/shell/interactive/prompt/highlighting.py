@@ -84,5 +84,5 @@ def _class_of(token: TextToken, text: str, following: str) -> TokenType:
 
 @cache
 def keywords() -> frozenset[str]:
-    """The keywords of Spark's grammar, in capitals."""
+    """Return the keywords of Spark's grammar, in capitals."""
     return frozenset(kind for kind in spark_grammar().kinds if kind[0].isalpha())

@@ -21,9 +21,9 @@ def history_path(environment: Mapping[str, str]) -> Path:
 
 
 class KeptHistory(FileHistory):
-    """A history of the user's texts for prompt_toolkit, in a file that only its owner can read. Texts for
-    which :func:`~sqlfront.shell.interactive.text.secrets.is_private` is true are not stored. If the file
-    can't be written, ``warn`` is called once with a message, and the history lasts as long as the process."""
+    """A history of the user's texts for prompt_toolkit, in a file that only its owner can read. Texts that
+    begin with a blank, set a variable or seem to hold a secret are not stored. If the file can't be written,
+    ``warn`` is called once with a message, and the history lasts as long as the process."""
 
     def __init__(self, path: Path, warn: Callable[[str], None]) -> None:
         self._warn: Callable[[str], None] | None = warn

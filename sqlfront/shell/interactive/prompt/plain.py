@@ -12,8 +12,8 @@ class PlainPrompt:
         self._more = "...> ".rjust(len(prompt))
 
     def read(self, draft: str) -> str:
-        """Return the next text as :meth:`~sqlfront.shell.interactive.prompt.base.Prompt.read` says. The user
-        can't edit ``draft``: it is printed, and the text begins with it."""
+        """Return the next text that the user types. The user can't edit ``draft``: it is printed, and the
+        text begins with it. Raises EOFError if the user leaves, KeyboardInterrupt at Ctrl-C."""
         if draft:
             print(draft)
         lines = [draft] if draft else []

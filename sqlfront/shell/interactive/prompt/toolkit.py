@@ -74,8 +74,8 @@ class ToolkitPrompt:
             self._session.app.ttimeoutlen = _VI_ESCAPE
 
     def read(self, draft: str) -> str:
-        """Return the next text that the user types; see
-        :meth:`~sqlfront.shell.interactive.prompt.base.Prompt.read`."""
+        """Return the next text that the user types in the editor, which begins with ``draft``. Raises
+        EOFError if the user leaves, KeyboardInterrupt at Ctrl-C, HangUp at SIGTERM and SIGHUP."""
         with self._signals.held(_end_editor):
             return self._session.prompt(
                 [("class:prompt", self._message)], default=draft, pre_run=self._signals.repeat

@@ -92,8 +92,8 @@ def _change(tokens: Sequence[TextToken], place: int) -> int:
 
 
 def is_complete(text: str) -> bool:
-    r"""Return whether Enter runs the text: a semicolon ends its last statement, its last piece is a command,
-    or it says to leave, as ``exit`` does. A text without a token is complete.
+    r"""Return whether Enter runs the text: its last statement ends with a semicolon, or the text ends with a
+    command of the shell, or the text asks to leave, as ``exit`` does. A text without a token is complete.
 
     >>> is_complete("select 1"), is_complete("select 1; -- done"), is_complete("\\dt")
     (False, True, True)

@@ -55,12 +55,12 @@ def opens_quote(text: str, start: int) -> bool:
 
 
 def position_of(tokens: list[TextToken], offset: int) -> int:
-    """Return the number of tokens that end before the offset ``offset`` of the text, or at it."""
+    """Return the number of tokens that end at or before the character ``offset`` of the text."""
     return bisect_left(tokens, offset + 1, key=lambda token: token.end)
 
 
 def name_of(text: str, token: TextToken) -> str:
-    """The name that a token writes, without backticks.
+    """Return the name that a token of ``text`` stands for, without backticks.
 
     >>> name_of("`a``b`", TextToken("<quoted>", 0, 6))
     'a`b'

@@ -133,8 +133,8 @@ class FirstOrLast(msgspec.Struct, frozen=True):
 
 
 class Bits(msgspec.Struct, frozen=True):
-    """The aggregates bit_and, bit_or and bit_xor of whole numbers, of which ``operation`` is numpy's
-    function; null if a group has no values."""
+    """The aggregate bit_and, bit_or or bit_xor of whole numbers; null if a group has no values. ``operation``
+    is the numpy function of the aggregate, ``type`` the logical type of the values."""
 
     type: pa.DataType
     operation: np.ufunc

@@ -156,13 +156,15 @@ def deviation_sample(n: Doubles, m2: Doubles, *_: Doubles) -> tuple[Doubles, Mas
 
 def skewness(n: Doubles, m2: Doubles, m3: Doubles, *_: Doubles) -> tuple[Doubles, Mask]:
     """Return the skewness ``sqrt(n) m3 / m2^1.5``, and the mask of the results that are not null: false
-    without rows or if all values are equal."""
+    without rows or if all values are equal. ``m2`` and ``m3`` are the sums of the second and third powers of
+    the distances from the mean."""
     return np.sqrt(n) * m3 / np.sqrt(m2 * m2 * m2), (n > 0) & (m2 != 0)
 
 
 def kurtosis(n: Doubles, m2: Doubles, _: Doubles, m4: Doubles) -> tuple[Doubles, Mask]:
     """Return the excess kurtosis ``n m4 / m2^2 - 3``, and the mask of the results that are not null: false
-    without rows or if all values are equal."""
+    without rows or if all values are equal. ``m2`` and ``m4`` are the sums of the second and fourth powers of
+    the distances from the mean."""
     return n * m4 / (m2 * m2) - 3.0, (n > 0) & (m2 != 0)
 
 
@@ -180,5 +182,6 @@ def covariance_sample(n: Doubles, xy: Doubles, *_: Doubles) -> tuple[Doubles, Ma
 
 def correlation(n: Doubles, xy: Doubles, xx: Doubles, yy: Doubles) -> tuple[Doubles, Mask]:
     """Return Pearson's coefficient ``xy / sqrt(xx yy)``, and the mask of the results that are not null: false
-    without rows or if all values of a column are equal."""
+    without rows or if all values of a column are equal. ``xy``, ``xx`` and ``yy`` are the sums of products of
+    the distances from the means."""
     return xy / np.sqrt(xx * yy), (n > 0) & (xx != 0) & (yy != 0)

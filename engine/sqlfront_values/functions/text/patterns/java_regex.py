@@ -116,9 +116,9 @@ class JavaPattern(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def safe_length(self) -> int:
-        """The length, in characters, of the longest text over which backtracking takes but a moment: a search
-        with k loops takes at most the text's length to the power of k + 1 in steps. 0 for nested loops, which
-        may take exponential time."""
+        """The length, in characters, of the longest text that Python's backtracking matcher may search in one
+        call without taking long: a search with k loops takes at most the text's length to the power of k + 1
+        in steps. 0 for nested loops, which may take exponential time."""
         return 0 if self.nested else int(_FEW_STEPS ** (1 / (self.loops + 1)))
 
     @cached_property

@@ -35,8 +35,11 @@ _T = TypeVar("_T")
 
 
 def search(pattern: JavaPattern, text: str) -> Match[str] | None:
-    """Return the first match of the pattern in the text; None if there is none. Raises the errors that
-    :func:`find_all` raises."""
+    """Return the first match of the pattern in the text; None if there is none.
+
+    Raises OperationalError if matching takes seconds, StoppedError if the query is stopped meanwhile,
+    NotSupportedError if the library ``regex`` is needed but not installed.
+    """
     if len(text) <= pattern.safe_length:
         return pattern.compiled.search(text)
     return _given_time(
