@@ -65,7 +65,8 @@ class ChangeWay(_CommandWay, eq=False, gc=False):
 
 
 class ExplainWay(_CommandWay, eq=False, gc=False):
-    """The way of EXPLAIN; ``way`` is the way of the explained query, from which the text of the answer comes."""
+    """The way of EXPLAIN; ``way`` is the way of the explained query, from which the text of the answer
+    comes."""
 
     statement: "Explain"
     way: "QueryWay"

@@ -47,7 +47,8 @@ class LightWay(OwnWay, eq=False, gc=False):
         return run_plan(self.context, self.plan, self.values, timeout=request.timeout, query=query)
 
     def explain(self, request: StatementRequest, statement: "Explain") -> Result | Replan:
-        """Return the result of EXPLAIN for the query, with the plan of its job; EXPLAIN ANALYZE runs the job."""
+        """Return the result of EXPLAIN for the query, with the plan of its job; EXPLAIN ANALYZE runs the
+        job."""
         return explaining.of_job(self.context, self.plan, self.values, request, statement)
 
 

@@ -226,7 +226,8 @@ class Observation:
         return time.perf_counter() - self._start if self.seconds is None else self.seconds
 
     def figures(self) -> JobFigures:
-        """Return the figures of the statement's jobs so far; once the statement has ended, the final figures."""
+        """Return the figures of the statement's jobs so far; once the statement has ended, the final
+        figures."""
         query = self.query
         jobs = None if query is None else query.jobs
         if jobs is None:

@@ -41,7 +41,8 @@ class FrameSession(Protocol):
         """Drop a temporary view of this session or of Spark; no error if no view has the name."""
 
     def query_of(self, result: Result) -> "DataFrame | None":
-        """Return the Spark DataFrame of the query that gave ``result``, if Spark runs the query; else None."""
+        """Return the Spark DataFrame of the query that gave ``result``, if Spark runs the query; else
+        None."""
 
     def schema_of(self, result: Result) -> "StructType":
         """Return the result's schema as a StructType."""

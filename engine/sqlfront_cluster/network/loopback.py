@@ -62,7 +62,8 @@ class LoopbackNetwork:
             return self._transports.get(name)
 
     def begin(self) -> None:
-        """Start the thread that delivers all messages, unless it runs already or the network has no members."""
+        """Start the thread that delivers all messages, unless it runs already or the network has no
+        members."""
         with self._lock:
             if self._thread is None and self._transports:
                 self._thread = Thread(

@@ -34,7 +34,8 @@ def texts(column: pa.Array, kind: pa.DataType, settings: Settings) -> pa.Array:
 
 
 def with_nulls(shown: list[str], column: pa.Array) -> pa.Array:
-    """Return the texts ``shown`` as an array of strings, with null in the rows in which ``column`` is null."""
+    """Return the texts ``shown`` as an array of strings, with null in the rows in which ``column`` is
+    null."""
     nulls = column.is_null().to_pylist()
     return from_values([None if null else text for text, null in zip(shown, nulls, strict=True)], STRING)
 

@@ -283,7 +283,8 @@ class RowExchange(BodyService):
     # ---- the member
 
     def is_held(self, version: str) -> bool:
-        """Return whether this member keeps the version with the key ``version`` because of a :class:`Hold`."""
+        """Return whether this member keeps the version with the key ``version`` because of a
+        :class:`Hold`."""
         return version in self._held
 
     def keep_only(self, is_present: Callable[[str], bool]) -> None:
@@ -321,7 +322,8 @@ class RowExchange(BodyService):
 
     @property
     def loads(self) -> dict[str, int]:
-        """The number of bytes of unpublished rows on this member, by the name of each load that hasn't ended."""
+        """The number of bytes of unpublished rows on this member, by the name of each load that hasn't
+        ended."""
         with self._lock:
             return {
                 name: sum(attempt.size for attempt in tuple((load.attempts or {}).values()))

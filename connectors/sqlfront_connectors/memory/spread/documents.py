@@ -29,7 +29,8 @@ class Turn(msgspec.Struct, frozen=True):
 
 
 def turn_of(document: Document) -> Turn:
-    """Decode the content of a ``turn:`` document, which says who has the exclusive right to write to a table."""
+    """Decode the content of a ``turn:`` document, which says who has the exclusive right to write to a
+    table."""
     return codec.decode(document.content, Turn)
 
 
