@@ -106,11 +106,9 @@ def work(folder: Path, jobs: int, seed: int) -> None:
 def soak(folder: Path, jobs: int, seed: int, tell: Callable[[str], None] = print) -> Counter[str]:
     """Run the jobs in processes that are killed, and check what is left; return the number of kills."""
     chance, outcomes, idle = random.Random(seed), Counter[str](), 0
-    for name in ("done", "checked", "out"):
+    for name in ("done", "checked"):
         (folder / name).mkdir()
-    with sqlfront.connect(workers=2) as connection:
-        rows = f"SELECT id FROM range({ROWS})"
-        connection.execute(f"CREATE TABLE src USING parquet LOCATION '{folder}/src' AS {rows}")
+    make_source(folder)
     while len(os.listdir(folder / "done")) < jobs:
         before = len(os.listdir(folder / "done"))
         command = [sys.executable, "-m", "tests.sqlfront.jobs.soak", "--work", str(folder)]
@@ -130,11 +128,24 @@ def soak(folder: Path, jobs: int, seed: int, tell: Callable[[str], None] = print
         idle = 0 if ended > before else idle + 1
         assert idle < PATIENCE, f"job {ended} is stuck"
     outcomes["jobs"] = jobs
+    check_nothing_left(folder)
+    return outcomes
+
+
+def check_nothing_left(folder: Path) -> None:
+    """AssertionError if a job that was dropped has left files in the store, or a writer beside a target."""
     for name in ("store/jobs", "store/spool"):
         assert os.listdir(folder / name) == [], f"{name} has {os.listdir(folder / name)[:3]}"
     hidden = [path for path in (folder / "out").rglob(".*") if path.is_dir()]
     assert not hidden, f"writers' folders are left: {hidden[:3]}"
-    return outcomes
+
+
+def make_source(folder: Path) -> None:
+    """Make the table that the jobs read, and the folder of their targets."""
+    (folder / "out").mkdir()
+    with sqlfront.connect(workers=2) as connection:
+        rows = f"SELECT id FROM range({ROWS})"
+        connection.execute(f"CREATE TABLE src USING parquet LOCATION '{folder}/src' AS {rows}")
 
 
 def main() -> None:

@@ -25,7 +25,7 @@ from typing import Final
 
 import sqlfront
 from sqlfront.jobs.job_status import JobPhase
-from tests.sqlfront.jobs.soak import ROWS, SoakJob
+from tests.sqlfront.jobs.soak import SoakJob, check_nothing_left, make_source
 from tests.sqlfront.jobs.waiting import wait_until
 
 STANDBYS: Final = 3
@@ -122,19 +122,13 @@ def run_round(folder: Path, number: int, seed: int) -> Counter[str]:
             signals.join()
         client.execute(f"DROP JOB `{job.name}`")
     outcomes += Counter({"rounds": 1, "takeovers": status.epoch - 1, f"members {members}": 1})
-    for name in ("store/jobs", "store/spool"):
-        assert os.listdir(folder / name) == [], f"{name} has {os.listdir(folder / name)[:3]}"
-    hidden = [path for path in (folder / "out").rglob(".*") if path.is_dir()]
-    assert not hidden, f"writers' folders are left: {hidden[:3]}"
+    check_nothing_left(folder)
     return outcomes
 
 
 def soak(folder: Path, rounds: int, seed: int) -> Counter[str]:
     """Run the rounds; return the number of signals and takeovers."""
-    (folder / "out").mkdir()
-    with sqlfront.connect(workers=2) as connection:
-        rows = f"SELECT id FROM range({ROWS})"
-        connection.execute(f"CREATE TABLE src USING parquet LOCATION '{folder}/src' AS {rows}")
+    make_source(folder)
     outcomes = Counter[str]()
     for number in range(rounds):
         outcomes += run_round(folder, number, seed)
