@@ -54,8 +54,8 @@ class Replacement(Protocol):
         empty file exists there. Raises FileExistsError if the part exists."""
 
     def commit(self) -> None:
-        """Replace the contents of the folder by all parts. To be called once. If an error is raised, the old
-        contents stay; call :meth:`abort` then."""
+        """Replace the contents of the folder by the files that :meth:`part` has begun. To be called once. If
+        an error is raised, the old contents stay; call :meth:`abort` then."""
 
     def abort(self) -> None:
         """Discard the parts; do nothing after :meth:`commit`."""

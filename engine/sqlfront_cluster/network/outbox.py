@@ -105,8 +105,9 @@ class Outbox(AbstractContextManager[None]):
                 return
 
     def send_last(self, frame: OutgoingFrame) -> None:
-        """Send the frame after all earlier frames, also those collected in a ``with`` block, at once if
-        possible."""
+        """Send a frame, and before it all frames that wait, even if this outbox is collecting frames within
+        its ``with`` block. The frame is written now if the socket takes it, else by the writer thread. Frames
+        may still be sent afterwards."""
         self._arrived.append(frame)
         self.push()
 

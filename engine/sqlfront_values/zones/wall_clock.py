@@ -51,8 +51,9 @@ def to_wall_clock(instants: pa.Array, zone: str) -> pa.Array:
 
 
 def from_wall_clock(clock: pa.Array, zone: str) -> pa.Array:
-    """Convert an array of local times (timestamp_ntz) of the zone named ``zone`` to timestamps. A time that
-    the clock shows twice or never is treated as in :func:`instants_of`."""
+    """Convert an array of local times (timestamp_ntz) of the zone named ``zone`` to timestamps. Of a time
+    that the clock shows twice, the result is the earlier instant; a time that the clock skips is read with
+    the offset before the gap."""
     if is_utc(zone):
         return clock.view(TIMESTAMP)
     return from_numpy(instants_of(_micros(clock), zone), TIMESTAMP, valid_mask(clock))

@@ -143,8 +143,8 @@ class Stage:
         name: str = "map-batches",
         parallelism: int | None = None,
     ) -> "Stage":
-        """Add a step that maps each batch by ``function(batch)``, which returns a batch with exactly the
-        columns of ``output``, or None for no rows."""
+        """Return the pipeline's next stage, after a step that maps each batch by ``function(batch)``, which
+        returns a batch with exactly the columns of ``output``, or None for no rows."""
         return self._apply(OperationKind.MAP_BATCHES, function, _schema(output), name, parallelism)
 
     def map_using_service(

@@ -37,10 +37,11 @@ def merged(
     gone: Mapping[int, RowNumbers] = NO_ROWS,
 ) -> tuple[Segment, ...]:
     """Return the segments of the next version of a table: the rows of ``segments`` without deleted ones,
-    followed by the rows of ``added``. Segments with many deleted rows, or with many rows after them, are
-    rewritten; the others are reused. ``schema``: the logical schema; the batches of ``added`` may have any
-    form. ``indexes``: the columns of each index that all segments get. ``gone``: for the index of a segment,
-    the positions of its rows to delete."""
+    followed by the rows of ``added``. A segment is reused unless its deleted rows, with the rows of later
+    segments and of ``added``, reach a fixed share of its size: such a segment and all later ones are written
+    anew. ``schema``: the logical schema; the batches of ``added`` may have any form.
+    ``indexes``: the columns of each index of the table, which all segments get. ``gone``: by the position of
+    a segment in ``segments``, the positions of the segment's rows to delete."""
     left = [
         segment.without(gone[number]) if number in gone else segment
         for number, segment in enumerate(segments)
