@@ -159,7 +159,8 @@ class Processor(msgspec.Struct, frozen=True, array_like=True, tag_field="process
     def rows(self, inputs: Sequence[RowStep], compiler: RowCompiler) -> RowStep | None:
         """Compile the operator to a function over Python rows, which answers queries of a few rows without a
         job (:mod:`sqlfront_engine.row_programs`). ``inputs``: the compiled operators at the inputs, by
-        ordinal. Returns None if the operator can only run in a job."""
+        ordinal. ``compiler``: compiles the operator's expressions to functions over rows. Returns None if the
+        operator can only run in a job."""
         return None
 
     def describe(self) -> str:

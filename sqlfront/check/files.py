@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 
 class Finding(msgspec.Struct, frozen=True):
-    """The verdict on a statement of a file; the statement begins in ``line``, counted from 1."""
+    """The verdict on a statement of a file: the lane that would run the statement, or the error that it would
+    end with. The statement begins in ``line``, counted from 1."""
 
     line: int
     verdict: Verdict

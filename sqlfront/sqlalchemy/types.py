@@ -177,7 +177,7 @@ class MAP(_ArrowTyped, sqltypes.Indexable, sqltypes.TypeEngine):  # type: ignore
 
     @property
     def arrow(self) -> pa.DataType:
-        """The Arrow type of the values."""
+        """The Arrow type of a map, ``map<key, value>``."""
         return pa.map_(arrow_type(self.key_type), arrow_type(self.value_type))
 
     @property

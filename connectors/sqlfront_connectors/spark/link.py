@@ -286,8 +286,8 @@ class _Task(Generic[_T]):
         self.outcome: _T
 
     def analyse(self) -> pa.Schema:
-        """Call the function that the run was made for, and store its result as ``outcome``; returns an empty
-        schema."""
+        """Call the function ``work``, and store its result as ``outcome``. Return an empty schema, since a
+        run asks its work for the schema of its rows first, and this work has no rows."""
         self.outcome = self._work()
         return pa.schema([])
 

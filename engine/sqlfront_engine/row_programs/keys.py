@@ -11,8 +11,8 @@ Keys = Callable[[ProgramRun], Sequence[Row]]
 
 class KeyPart:
     """The values to look up for one column of a key. ``candidates``: the positions of these values among the
-    run's constants. ``asks_for_null``: a null among the values finds the rows with null in the column; if
-    false, a null finds no row."""
+    constants of a run, such as the values of the statement's literals and parameters. ``asks_for_null``: a
+    null among the values finds the rows with null in the column; if false, a null finds no row."""
 
     __slots__ = ("asks_for_null", "candidates")
 
@@ -21,7 +21,8 @@ class KeyPart:
         self.asks_for_null = asks_for_null
 
     def values(self, constants: Sequence[object]) -> list[object]:
-        """Return the distinct values to look up in this run, given the run's constants."""
+        """Return the distinct values to look up in a run for this column of the key. ``constants``: the
+        values of the program's constants in this run, such as literals and parameters."""
         found = [constants[place] for place in self.candidates]
         if not self.asks_for_null:
             found = [value for value in found if value is not None]

@@ -99,8 +99,8 @@ class Builder(msgspec.Struct):
 
     def source(self, name: str, processor: Processor, *, parallel: bool) -> Vertex:
         """Add a vertex without input, called ``name`` or, if the name is taken, a name made from it.
-        ``parallel``: one instance per worker, if the builder allows several; else one instance, with several
-        members on the coordinator alone."""
+        ``parallel``: one instance per worker thread, if the builder allows several; else a single instance,
+        in a cluster of several members on the coordinator."""
         if parallel or not self.distributed:
             return self.vertex(name, processor, parallel=parallel)
         return self.dag.vertex(self.dag.unique_name(name), processor, 1, OnlyOn())

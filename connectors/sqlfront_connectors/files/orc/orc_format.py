@@ -339,8 +339,8 @@ class OrcReader:
         return range(self.piece_count)
 
     def check(self, piece: int) -> None:
-        """Do nothing: the constructor has checked the columns' types, and all further errors show only when
-        rows are read."""
+        """Do nothing for the stripe ``piece``: the constructor has checked the columns' types, and all
+        further errors show only when rows are read."""
 
     def read(self, piece: int) -> Iterator[pa.RecordBatch]:
         """Yield the rows of the stripe ``piece``: the wanted columns that the file has, in the physical form

@@ -212,7 +212,8 @@ class UserRows:
 
 
 def rows_of(results: list[object], width: int, refuse: Refuse) -> UserRows:
-    """Convert a function's results, one per row, to columns. With ``width`` 1 each result is the row's
+    """Convert a function's results, one per row, to rows that are kept as ``width`` Python lists, one per
+    column. With ``width`` 1 each result is the row's
     value; otherwise each result has to be a tuple or list of ``width`` values. Raises the error that
     ``refuse`` returns for another result."""
     if width == 1:
