@@ -301,6 +301,11 @@ class JobService(ClosingContext):
         can't be read."""
         return [self._status(job) for job in self._stored] + self._stored.unreadable()
 
+    @property
+    def is_owner(self) -> bool:
+        """Whether this process owns the store."""
+        return self._ownership is not None and self._ownership.is_held
+
     def stored(self) -> list[StoredJob]:
         """Return the jobs whose logs can be read, in the order of creation."""
         return list(self._stored)

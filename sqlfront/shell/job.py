@@ -1,9 +1,11 @@
-"""The command ``sqlfront job``, which lists, shows, cancels, resumes and drops durable jobs."""
+"""The command ``sqlfront job``, which lists, shows, cancels, resumes and drops durable jobs, and stands by to
+take them over."""
 
 import argparse
 import sys
+import time
 from functools import partial
-from typing import Final
+from typing import Final, NoReturn
 
 from sqlfront.api import open_session
 from sqlfront.jobs.durable_job import DurableJob
@@ -21,6 +23,10 @@ from sqlfront_values.errors import Error, OperationalError, ProgrammingError
 
 #: Characters of a job's name in a line.
 _NAME_WIDTH: Final = 60
+#: Seconds between two looks whether a process owns the store.
+_LOOK: Final = 1.0
+#: Seconds until a job that could not be taken over is tried again.
+_PAUSE: Final = 10.0
 #: The statements of the actions that are one statement.
 _STATEMENTS: Final = {
     "list": "SHOW JOBS",
@@ -46,7 +52,7 @@ def run(session: Session, options: argparse.Namespace) -> ExitCode:
     Raises the errors of the statements, and ProgrammingError for an unknown job."""
     match options.action:
         case "resume":
-            run_batch(session, statements([Script(path=path) for path in options.file]), _batch("none"))
+            _run_files(session, options)
             return _resume(session, options.name)
         case "log":
             service = _service(session)
@@ -57,6 +63,10 @@ def run(session: Session, options: argparse.Namespace) -> ExitCode:
             script = Script(text=_STATEMENTS[action].format(name))
             run_batch(session, statements([script]), _batch(options.format))
     return ExitCode.OK
+
+
+def _run_files(session: Session, options: argparse.Namespace) -> None:
+    run_batch(session, statements([Script(path=path) for path in options.file]), _batch("none"))
 
 
 def _quoted(name: str) -> str:
@@ -91,7 +101,7 @@ def _resume(session: Session, name: str) -> ExitCode:
     except KeyboardInterrupt:
         print("sqlfront: the job is left, and can be resumed again", file=sys.stderr)
         raise
-    print(f"{_name(status)}: {status.phase.value}, {_parts(status)}", file=sys.stderr)
+    _tell_end(status)
     if status.error is not None:
         raise as_error(status.error)
     return ExitCode.OK if status.phase is JobPhase.FINISHED else ExitCode.STATEMENT
@@ -111,6 +121,39 @@ def _ended(job: DurableJob) -> DurableJobStatus:
         if status.phase is JobPhase.RECOVERING:
             raise OperationalError("the job is left, and can be resumed again")
     return status
+
+
+def _tell_end(status: DurableJobStatus) -> None:
+    print(f"{_name(status)}: {status.phase.value}, {_parts(status)}", file=sys.stderr, flush=True)
+
+
+# ---- watch
+
+
+def watch(options: argparse.Namespace) -> NoReturn:
+    """Take over the jobs of the store whenever no process owns it, again and again, until Ctrl-C. Between two
+    takeovers the store belongs to nobody, so that other processes can create jobs. Raises the errors of
+    :func:`session_of`, and those of the files that ``options`` names."""
+    while True:
+        with session_of(options) as session:
+            _run_files(session, options)
+            service = _service(session)
+            print(f"standing by for the jobs of {service.address}", file=sys.stderr, flush=True)
+            pause = _stand_by(service)
+        time.sleep(pause)
+
+
+def _stand_by(service: JobService) -> float:
+    """Wait until this process has taken over jobs, and until these have ended; write a line about each end.
+    Return the seconds to wait before the next watch: some if a job could not be taken over."""
+    while not service.is_owner:
+        time.sleep(_LOOK)
+        left = [job for job in service.jobs() if not job.has_ended]
+        complete = service.take_over()
+    for job in left:
+        if service.status(job.id).phase is not JobPhase.RECOVERING:
+            _tell_end(service.wait(job.id, None))
+    return 0.0 if complete else _PAUSE
 
 
 def _name(status: DurableJobStatus) -> str:
@@ -147,11 +190,12 @@ def parser() -> argparse.ArgumentParser:
         ("show", "show the facts about a job"),
         ("cancel", "end a job"),
         ("resume", "run a job on whose process is gone, here, until its end"),
+        ("watch", "stand by, and run all jobs on whose process is gone"),
         ("drop", "remove a job with its files and its log"),
         ("log", "print the log of a job"),
     ):
         made = actions.add_parser(action, help=text)
-        if action != "list":
+        if action not in ("list", "watch"):
             made.add_argument("name", metavar="NAME", help="the name of the job, or its id")
         made.add_argument("--store", metavar="DIR", help="the job store (default: $SQLFRONT_JOB_STORE)")
         made.add_argument(
@@ -161,7 +205,7 @@ def parser() -> argparse.ArgumentParser:
         )
         if action in ("list", "show"):
             made.add_argument("--format", choices=FORMATS, default="table", help="how rows are printed")
-        if action == "resume":
+        if action in ("resume", "watch"):
             made.add_argument(
                 "-f",
                 "--file",

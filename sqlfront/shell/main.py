@@ -126,6 +126,8 @@ def _silence_stdout() -> None:
 
 def _job(options: argparse.Namespace) -> int:
     """Run ``sqlfront job``; return its exit code."""
+    if options.action == "watch":
+        job.watch(options)
     with _session(job.session_of, options) as session:
         return job.run(session, options)
 

@@ -214,3 +214,30 @@ def test_progress_is_shown_at_a_terminal(tmp_path: Path) -> None:
         terminal.wait("long: 1 of 2 stages, 8 of 16 tasks, ")
         terminal.send("\x03")
         terminal.wait("the job is left, and can be resumed again")
+
+
+def times(words: str, number: int) -> Callable[[str], bool]:
+    """Whether a text has the words so many times."""
+    return lambda text: text.count(words) == number
+
+
+def test_watch_runs_one_killed_job_after_the_other(tmp_path: Path) -> None:
+    source = f"USING parquet LOCATION '{tmp_path}/src' AS SELECT id, id % 7 AS k FROM range(10000)"
+    with sqlfront.connect() as connection:
+        connection.execute(f"CREATE TABLE src {source}")
+    tables = tmp_path / "tables.sql"
+    tables.write_text(f"CREATE TABLE sink (k BIGINT, n BIGINT) USING parquet LOCATION '{tmp_path}/sink';")
+    (tmp_path / "sink").mkdir()
+    store = str(tmp_path / "store")
+    with Terminal("job", "watch", "--store", store, "-f", str(tables), folder=tmp_path) as watcher:
+        for number in (1, 2):
+            watcher.wait(times("standing by for the jobs of", number))
+            run_killed(tmp_path, "INSERT INTO sink SELECT k, count(*) FROM src GROUP BY k", "stage", 1)
+            watcher.wait(times("daily: finished, ", number))
+            watcher.wait(times("standing by for the jobs of", number + 1))
+            with open_session(tmp_path) as connection:
+                rows = connection.execute("SELECT k, count(*), sum(n) FROM sink GROUP BY k").fetchall()
+                assert sorted(rows) == [(k, number, number * (1429 if k < 4 else 1428)) for k in range(7)]
+                connection.execute("DROP JOB daily")
+        watcher.send("\x03")
+        assert watcher.ended() == 130
