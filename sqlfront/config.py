@@ -78,10 +78,10 @@ class Config(msgspec.Struct, frozen=True):
     ``plan_cache``: the number of plans that the session keeps for repeated texts, with the same literals or
     others; 0 = none.
 
-    ``job_store``: the directory of durable jobs (CREATE JOB), which outlive the session; None = the session
-    has no durable jobs. ``job_recovery``: whether the session takes over the jobs of the store
-    that have not ended, as soon as no process owns the store (Flink's
-    ``execution.batch.job-recovery.enabled``); if not, RESUME JOB does.
+    ``job_store``: the directory of durable jobs (CREATE JOB), which outlive the session, or the URL of one on
+    an object storage, such as ``s3://bucket/jobs``; None = the session has no durable jobs. ``job_recovery``:
+    whether the session takes over the jobs of the store that have not ended, as soon as no process owns the
+    store (Flink's ``execution.batch.job-recovery.enabled``); if not, RESUME JOB does.
 
     What operators see, all of it off by default: ``query_history``: the number of ended statements that
     ``sys.queries`` keeps. ``slow_query``: seconds; statements that took longer, and all failed ones, are

@@ -30,6 +30,7 @@ DENIED: Final = "42501"
 _GETPATH: Final = 50
 _LONGEST_PATH: Final = 1024
 _URL: Final = re.compile(r"\w+:/")
+_OBJECT: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
 
 class OpenFile(msgspec.Struct, frozen=True):
@@ -92,10 +93,10 @@ class FileAccess(msgspec.Struct, frozen=True):
 
     def check(self, path: str) -> None:
         """Raise ProgrammingError (SQLSTATE 42501) if the file or folder may not be opened; the answer
-        doesn't depend on whether it exists."""
+        doesn't depend on whether it exists. With limited access no object at a URL may be opened."""
         if self.roots is not None:
             try:
-                real = os.path.realpath(path)
+                real = "" if _OBJECT.match(path) else os.path.realpath(path)
             except ValueError:  # no file can have such a path
                 real = ""
             self._check_real(real, path)

@@ -218,7 +218,9 @@ OPTIONS: Final = (
         OptionScope.OWN,
     ),
     ConnectionOption("plan_cache", OptionKind.INTEGER, "number of plans that are kept; default: 1000"),
-    ConnectionOption("job_store", OptionKind.TEXT, "directory of durable jobs, which outlive the session"),
+    ConnectionOption(
+        "job_store", OptionKind.TEXT, "directory or URL of durable jobs, which outlive the session"
+    ),
     ConnectionOption(
         "job_recovery",
         OptionKind.BOOLEAN,

@@ -4,17 +4,17 @@ import logging
 import math
 import os
 import secrets
-import shutil
 import threading
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Final, Protocol
 
 import pyarrow as pa
 from msgspec.structs import replace
 
+from sqlfront.jobs import interpreter_end
 from sqlfront.jobs.durable_job import DurableJob
 from sqlfront.jobs.job_options import job_settings
 from sqlfront.jobs.job_plan import JobPlan, PlannedJob, decode_job_plan, settings_of
@@ -32,6 +32,7 @@ from sqlfront_engine.durable.event_store.events import CancelRequested, JobSubmi
 from sqlfront_engine.durable.event_store.job_store import JobStore
 from sqlfront_engine.durable.event_store.ownership import Owner, Ownership
 from sqlfront_engine.durable.event_store.replay import Replay
+from sqlfront_engine.durable.files import sizes_of
 from sqlfront_engine.durable.job_state import JobState
 from sqlfront_engine.durable.recovery import reset_after_loss
 from sqlfront_engine.durable.stages import StagePlan
@@ -41,10 +42,10 @@ from sqlfront_engine.durable.thread_runner import ThreadRunner
 from sqlfront_engine.engine import Engine, JobConfig
 from sqlfront_engine.forks import inherited
 from sqlfront_engine.process_user import process_user
+from sqlfront_engine.storage.addresses import open_folder
 from sqlfront_values.errors import (
     Error,
     InterfaceError,
-    NotSupportedError,
     OperationalError,
     ProgrammingError,
     spark_error,
@@ -63,8 +64,9 @@ _SPOOL: Final = "spool"
 #: Seconds for which a waiting client allows that no process runs the job: a successor takes a job over within
 #: a few seconds, or not at all.
 PATIENCE: Final = 15.0
-#: Seconds between two looks at a job that another process runs.
+#: Seconds between two looks at a job that another process runs; on an object storage each look is a request.
 _PAUSE: Final = 0.1
+_REMOTE_PAUSE: Final = 1.0
 
 
 class StoredTarget(JobTarget, Protocol):
@@ -77,9 +79,9 @@ class StoredTarget(JobTarget, Protocol):
 
 
 class JobService(ClosingContext):
-    """The durable jobs of the store at ``address``, a directory. One process owns a store at a time, and
-    changes its jobs; others only read the store. This process becomes the owner when it first has to change a
-    job. Safe to use from several threads.
+    """The durable jobs of the store at ``address``, a directory or the URL of an object storage. One process
+    owns a store at a time, and changes its jobs; others only read the store. This process becomes the owner
+    when it first has to change a job. Safe to use from several threads.
     """
 
     def __init__(
@@ -92,9 +94,8 @@ class JobService(ClosingContext):
     ) -> None:
         """``engine``: runs the tasks, unless there are ``members`` of a cluster to run them. ``read``: runs a
         plan in the session. ``target``: returns the target for a job's rows, None = the rows stay in the
-        job's files. Raises NotSupportedError if ``address`` is a URL other than ``file://``."""
-        if "://" in address.removeprefix("file://"):
-            raise NotSupportedError(f"a job store that is no directory: {address}")
+        job's files. Raises OperationalError for a URL of a storage that can't hold jobs, or whose library is
+        not installed."""
         self._store = JobStore.open(address, clock=engine.clock)
         self._stored = StoredJobs(self._store)
         self._engine, self._read_plan, self._target, self._members = engine, read, target, members
@@ -115,10 +116,12 @@ class JobService(ClosingContext):
         #: The jobs whose rows only a result in this process reads; :meth:`close` removes these jobs.
         self.passing: set[str] = set()
         self._watch: TakeoverWatch | None = None
+        if self._store.is_remote:
+            interpreter_end.close_before_pools_end(self)
 
     @property
     def address(self) -> str:
-        """The directory of the store."""
+        """The directory of the store, or its URL."""
         return self._store.address
 
     # ---- the beginning of jobs
@@ -185,7 +188,7 @@ class JobService(ClosingContext):
             target = self._target(submitted)
             if target is not None and not is_cancelled:
                 target.check(job)
-            if not is_cancelled and _reads_again(stages, stored.state):
+            if not is_cancelled and _reads_again(stages, stored.state, self._folder(job)):
                 self._check_held(job, plan)
                 plan.check_files()
             claim = self._store.take_epoch(job, cluster=self._incarnation, member=self._member)
@@ -210,7 +213,7 @@ class JobService(ClosingContext):
         owner if there are such jobs. Return whether this process owns the store and runs all these jobs. A
         job that can't be resumed, for example because the session doesn't know the job's target yet, is
         logged and left as it is."""
-        if self.is_coordinated_elsewhere() or (self._ownership is None and not self._left()):
+        if self.is_coordinated_elsewhere() or (not self.is_owner and not self._left()):
             return False
         with self._changing():
             resumed = [self._is_resumed(job) for job in self._left()]
@@ -290,7 +293,7 @@ class JobService(ClosingContext):
             self._store.remove(job)
 
     def _own(self) -> None:
-        if self._ownership is None or not self._ownership.is_held:
+        if not self.is_owner:
             owner = Owner(self._incarnation, self._member)
             self._ownership = self._store.own(owner)
 
@@ -337,11 +340,12 @@ class JobService(ClosingContext):
         run = self._running.get(job.id)
         if run is not None:
             return run.status
-        return status_of(job.submitted, job.state, coordinated=self.is_coordinated_elsewhere())
+        coordinated = job.state.ended is None and self.is_coordinated_elsewhere()
+        return status_of(job.submitted, job.state, coordinated=coordinated)
 
     def is_coordinated_elsewhere(self) -> bool:
         """Return whether another process owns the store, and so may run the jobs that don't run here."""
-        return self._ownership is None and self._store.owner() is not None
+        return not self.is_owner and self._store.owner() is not None
 
     def wait(self, job: str, timeout: float | None) -> DurableJobStatus:
         """Wait for the end of the job with the id ``job``, but at most ``timeout`` seconds (None: without a
@@ -368,7 +372,7 @@ class JobService(ClosingContext):
                 raise OperationalError(
                     f"no process runs the job `{status.name}` of {self.address}; RESUME JOB goes on with it"
                 )
-            time.sleep(min(_PAUSE, end - now))
+            time.sleep(min(_REMOTE_PAUSE if self._store.is_remote else _PAUSE, end - now))
 
     def cancel(self, job: str) -> bool:
         """Cancel the job durably, and return True; return False if the job has ended, or if it is too late to
@@ -391,7 +395,8 @@ class JobService(ClosingContext):
             self._stored.forget(job)
 
     def _erase(self, job: str) -> None:
-        shutil.rmtree(self._folder(job), ignore_errors=True)
+        with suppress(OSError):
+            open_folder(self._folder(job)).remove()
         self._store.remove(job)
 
     def rows(self, job: str) -> SpooledRows:
@@ -452,15 +457,18 @@ class JobService(ClosingContext):
             self._watch.stop()
         for run in running:
             run.suspend()
-        if self._ownership is not None:
+        if self._ownership is not None and self._ownership.is_held:
             for job in self.passing:
                 self._erase(job)
             self._ownership.release()
 
 
-def _reads_again(stages: StagePlan, state: JobState) -> bool:
-    """Return whether a task of the job still has to run, so that the job's sources may be read again."""
-    return not state.is_complete(stages.stages[-1].number) or bool(reset_after_loss(stages, state).tasks)
+def _reads_again(stages: StagePlan, state: JobState, folder: str) -> bool:
+    """Return whether a task of the job still has to run, so that the job's sources may be read again.
+    ``folder``: the directory or URL of the job's spool files."""
+    if not state.is_complete(stages.stages[-1].number):
+        return True
+    return bool(reset_after_loss(stages, state, sizes_of(folder)).tasks)
 
 
 def _texts(settings: Settings) -> dict[str, str]:

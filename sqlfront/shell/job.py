@@ -197,7 +197,7 @@ def parser() -> argparse.ArgumentParser:
         made = actions.add_parser(action, help=text)
         if action not in ("list", "watch"):
             made.add_argument("name", metavar="NAME", help="the name of the job, or its id")
-        made.add_argument("--store", metavar="DIR", help="the job store (default: $SQLFRONT_JOB_STORE)")
+        made.add_argument("--store", metavar="DIR|URL", help="the job store (default: $SQLFRONT_JOB_STORE)")
         made.add_argument(
             "--connection",
             metavar="NAME|URL",

@@ -235,7 +235,9 @@ def _parser() -> argparse.ArgumentParser:
         " a server of Spark Connect; it is started when the first statement needs it",
     )
     parser.add_argument(
-        "--job-store", metavar="DIR", help="directory of durable jobs (default: $SQLFRONT_JOB_STORE)"
+        "--job-store",
+        metavar="DIR|URL",
+        help="directory of durable jobs, or a URL such as s3://bucket/jobs (default: $SQLFRONT_JOB_STORE)",
     )
     parser.add_argument("--members", type=int, metavar="N", help="spread tables and queries over N members")
     parser.add_argument(

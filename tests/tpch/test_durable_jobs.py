@@ -11,7 +11,6 @@ from sqlfront_engine.durable.coordinator import Coordinator
 from sqlfront_engine.durable.division import JobOptions
 from sqlfront_engine.durable.event_store.events import JobEnd, JobEnded
 from sqlfront_engine.durable.event_store.job_store import JobStore
-from sqlfront_engine.durable.event_store.local_folder import LocalFolder
 from sqlfront_engine.durable.event_store.settings import LogSettings
 from sqlfront_engine.durable.stages import cut
 from sqlfront_engine.durable.takeover import submit
@@ -19,6 +18,7 @@ from sqlfront_engine.durable.thread_runner import ThreadRunner
 from sqlfront_engine.engine import Engine, JobConfig
 from sqlfront_engine.scheduler import SystemClock
 from sqlfront_engine.spool.reading import read_spool
+from sqlfront_engine.storage.local_folder import LocalFolder
 from sqlfront_planner.plan import QueryPlan
 from sqlfront_planner.planning import PlanTarget, plan_query
 from sqlfront_planner.statement import parse

@@ -28,7 +28,8 @@ After a crash::
 
 Reading order: :mod:`.stages`, :mod:`.tasks`, :mod:`.coordinator`, :mod:`.recovery`, :mod:`.takeover`;
 :mod:`.event_store` has the log, the epochs of coordinators, and the owner of a store;
-:mod:`sqlfront_engine.spool` has the files.
+:mod:`sqlfront_engine.spool` has the files, and :mod:`sqlfront_engine.storage` the directories and object
+storages in which logs and files are.
 
 Guarantees:
 

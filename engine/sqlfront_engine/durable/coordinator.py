@@ -81,8 +81,8 @@ class Coordinator:
 
     ``plan``: the stages of the job. ``state``: the job's state by the events that are durable so far; the
     coordinator updates it. ``log``: takes the events. ``runner``: runs the tasks. ``folder``: the directory
-    of the job's spool files. ``target``: the directory or table that takes the job's rows; None if the rows
-    stay in spool files, which are the result."""
+    or URL of the job's spool files. ``target``: the directory or table that takes the job's rows; None if the
+    rows stay in spool files, which are the result."""
 
     def __init__(
         self,

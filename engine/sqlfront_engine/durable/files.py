@@ -1,29 +1,45 @@
-"""The removal of a job's files that are no longer needed."""
+"""The files of a job: what is there, and the removal of what is no longer needed."""
 
-import os
-from collections.abc import Collection
-from contextlib import suppress
+import logging
+from collections.abc import Collection, Mapping
+from typing import Final
 
 from sqlfront_engine.durable.event_store.events import Manifest
+from sqlfront_engine.storage.addresses import located, open_folder
+from sqlfront_values.errors import OperationalError
+
+logger: Final = logging.getLogger(__name__)
+
+
+def sizes_of(folder: str) -> Mapping[str, int]:
+    """Return the sizes in bytes of a job's files by their paths; ``folder`` is the directory or URL of the
+    files. Raises OperationalError if they can't be listed: a file must not count as lost because the storage
+    doesn't answer."""
+    try:
+        return open_folder(folder).sizes()
+    except OSError as error:
+        raise OperationalError(f"the files of the job in {folder} can't be listed: {error}") from error
 
 
 def remove_output(output: Manifest | None) -> None:
-    """Remove the files of a task's output; None = nothing to remove. Missing files are ignored. Raises
-    OSError if a file can't be removed."""
+    """Remove the files of a task's output; None = nothing to remove. Missing files are ignored. If a file
+    can't be removed, log a warning: the job's end, or the next takeover, removes the file."""
     for file in () if output is None else output.files:
-        with suppress(FileNotFoundError):
-            os.unlink(file.path)
+        folder, name = located(file.path)
+        try:
+            folder.remove_files([name])
+        except OSError as error:
+            logger.warning("a file of the job can't be removed: %s", error)
 
 
 def remove_others(folder: str, kept: Collection[str], epoch: int | None = None) -> None:
-    """Remove all files in a directory except those whose paths are in ``kept``, and the directory if it is
-    empty then. ``epoch``: remove only files of attempts of this epoch; None = of all. Does nothing if the
-    directory doesn't exist. Raises OSError if a file can't be removed."""
-    with suppress(FileNotFoundError):
-        for name in os.listdir(folder):
-            path = os.path.join(folder, name)
-            if path not in kept and (epoch is None or f"-{epoch}." in name):
-                with suppress(FileNotFoundError):
-                    os.unlink(path)
-        if not os.listdir(folder):
-            os.rmdir(folder)
+    """Remove all files in a directory or below a URL except those whose paths are in ``kept``, and the
+    directory if it is empty then. ``epoch``: remove only files of attempts of this epoch; None = of all. Does
+    nothing if the directory doesn't exist. Raises OSError if a file can't be removed."""
+    found = open_folder(folder)
+    found.remove_files(
+        name
+        for name in found.names()
+        if found.path(name) not in kept and (epoch is None or f"-{epoch}." in name)
+    )
+    found.remove_if_empty()

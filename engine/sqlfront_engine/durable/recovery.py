@@ -5,8 +5,7 @@ nothing. A task that runs again needs its own inputs, so that the search goes on
 second run may differ from those of the first, the finished readers of the rows run again, too, downstream.
 """
 
-import os
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 import msgspec
 
@@ -33,9 +32,10 @@ def in_order(tasks: Collection[TaskId]) -> tuple[TaskId, ...]:
     return tuple(sorted(tasks, key=lambda task: (task.stage, task.task)))
 
 
-def reset_after_loss(plan: StagePlan, state: JobState) -> Reset:
+def reset_after_loss(plan: StagePlan, state: JobState, sizes: Mapping[str, int]) -> Reset:
     """Return the tasks to run again because a file that is still needed is missing or has another size than
-    recorded. Only sizes are compared: the contents are checked when the file is read."""
+    recorded. ``sizes``: the sizes in bytes of the job's files that are there, by their paths. Only sizes are
+    compared: the contents are checked when the file is read."""
     lost: set[TaskId] = set()
     while True:
         reset = reset_for(plan, state, lost)
@@ -43,7 +43,9 @@ def reset_after_loss(plan: StagePlan, state: JobState) -> Reset:
         found = {
             task
             for task, finish in state.finished.items()
-            if task not in lost and _is_needed(plan, state, task.stage, again) and not _has_files(finish)
+            if task not in lost
+            and not _has_files(finish, sizes)
+            and _is_needed(plan, state, task.stage, again)
         }
         if not found:
             return reset
@@ -86,8 +88,5 @@ def _is_needed(plan: StagePlan, state: JobState, stage: int, again: Collection[i
     )
 
 
-def _has_files(finish: TaskFinished) -> bool:
-    try:
-        return all(os.path.getsize(file.path) == file.bytes for file in finish.output.files)
-    except OSError:
-        return False
+def _has_files(finish: TaskFinished, sizes: Mapping[str, int]) -> bool:
+    return all(sizes.get(file.path) == file.bytes for file in finish.output.files)

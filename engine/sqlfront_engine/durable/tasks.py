@@ -53,7 +53,7 @@ class StageTasks(msgspec.Struct, frozen=True):
 class TaskRun(msgspec.Struct, frozen=True):
     """One run of a task: the number ``task`` among ``tasks``, and which ``attempt`` this is. ``files``: for
     each input of the stage, in order, the spool files of all tasks that wrote it. ``folder``: the directory
-    of the job's spool files."""
+    or URL of the job's spool files."""
 
     tasks: StageTasks
     task: int
@@ -67,8 +67,8 @@ class TaskRun(msgspec.Struct, frozen=True):
         return TaskId(self.tasks.stage.number, self.task)
 
     def path(self, output: int) -> str:
-        """Return the path of the spool file for an output of the stage, given the output's number. Each
-        attempt has other paths."""
+        """Return the path or URL of the spool file for an output of the stage, given the output's number.
+        Each attempt has other paths."""
         number, attempt = self.tasks.stage.number, self.attempt
         return os.path.join(
             self.folder, f"{number}.{self.task}.{output}-{attempt.epoch}.{attempt.number}.arrow"

@@ -8,20 +8,22 @@ readers instead of the rows::
     batches, each for a bucket
       |  without dictionaries and views, collected per bucket         stored_form, spool_file
     record batches, one per bucket each time that the buffer is full
-      |  an Arrow IPC file that is checksummed while it grows         growing_file
+      |  an Arrow IPC file that is checksummed while it grows         (storage)
     SpoolFile  path, rows, bytes, checksum, place of each bucket      spool_file
       |  checked, then the record batches of some buckets             reading
     batches
 
-Reading order: :mod:`.spool_file`, :mod:`.reading`; :mod:`.stored_form` and :mod:`.growing_file` have the
-details. :mod:`sqlfront_engine.processors.spool` has the operators that write and read spool files.
+Reading order: :mod:`.spool_file`, :mod:`.reading`; :mod:`.stored_form` has the details.
+:mod:`sqlfront_engine.storage` has the directories and object storages in which the files are;
+:mod:`sqlfront_engine.processors.spool` has the operators that write and read spool files.
 
 Guarantees:
 
-* **A file is complete or absent.** The file grows under a temporary name, and is renamed at its end. After
-  ``finish`` the file survives a failure of the machine: file and folder were synced. An error, a closed
-  generator and an abandoned writer leave no file; a killed process leaves its temporary file, which
-  ``remove_temporaries`` finds.
+* **A file is complete or absent.** In a directory the file grows under a temporary name, and is renamed at
+  its end; in an object storage the object exists when its last part is there. After ``finish`` the file
+  survives a failure of the machine. An error, a closed generator and an abandoned writer leave no file; a
+  killed process leaves its temporary file, which ``remove_temporaries`` finds, or parts of an upload, which
+  the storage's rule for incomplete uploads removes.
 * **An incomplete file is never read as a complete one.** Arrow's stream format can be cut between two batches
   unnoticed, so these are files of Arrow's file format, which has its index at the end. Size, schema and the
   numbers of batches and rows are compared with the description at each reading.

@@ -12,6 +12,7 @@ import pyarrow as pa
 from sqlfront_engine.file_access import EVERYWHERE, FileAccess
 from sqlfront_engine.spool.spool_file import SpoolFile
 from sqlfront_engine.spool.stored_form import schema_hash
+from sqlfront_engine.storage.addresses import located
 from sqlfront_values.arrow.bounds import check_bounds
 from sqlfront_values.errors import OperationalError
 
@@ -49,7 +50,8 @@ def read_spool(
     """Yield the record batches of the buckets (None = all) in the order of the file, without reading the
     others. ``verify``: what is checked before. ``access``: the files that may be opened. Raises SpoolDamaged,
     before the first batch or at a batch, if the file is missing or differs from its description ``file``;
-    OperationalError if the file can't be opened for another reason."""
+    OperationalError if the file can't be opened for another reason, or if an object storage can't be reached
+    meanwhile."""
     with _opened(file, verify, access) as reader:
         rows = [0] * len(file.bucket_rows)
         for place, bucket in enumerate(file.buckets):
@@ -79,8 +81,8 @@ def _opened(
 ) -> Iterator[pa.ipc.RecordBatchFileReader]:
     with ExitStack() as stack:
         try:
-            found = stack.enter_context(access.reading(file.path))
-            source = stack.enter_context(pa.OSFile(found.source))
+            folder, name = located(file.path)
+            source = stack.enter_context(folder.opened(name, access))
         except (FileNotFoundError, NotADirectoryError):
             raise SpoolDamaged(file.path, "is missing") from None
         except OSError as error:

@@ -1,6 +1,5 @@
 """Writing of spool files: rows in buckets, as an Arrow IPC file that appears when it is complete."""
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import TracebackType
@@ -10,9 +9,9 @@ import msgspec
 import pyarrow as pa
 
 from sqlfront_engine.processor import BATCH_ROWS, MemoryAccount
-from sqlfront_engine.spool.growing_file import GrowingFile
 from sqlfront_engine.spool.stored_form import schema_hash, stored_batch, stored_schema
-from sqlfront_engine.system_calls import SystemCalls, make_folder
+from sqlfront_engine.storage.addresses import located
+from sqlfront_engine.system_calls import SystemCalls
 from sqlfront_values.columns.batches import concat_batches, slices
 from sqlfront_values.errors import OperationalError
 
@@ -27,8 +26,8 @@ _BATCH_OVERHEAD: Final = 1024
 class SpoolFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A finished spool file: the description by which a reader finds and checks the rows.
 
-    ``path`` is the path that the writer was given. ``checksum`` is the CRC-32 of all ``bytes`` of the file.
-    ``buckets`` has the bucket of each record batch, in the order of the file. ``bucket_rows`` and
+    ``path`` is the path or URL that the writer was given. ``checksum`` is the CRC-32 of all ``bytes`` of the
+    file. ``buckets`` has the bucket of each record batch, in the order of the file. ``bucket_rows`` and
     ``bucket_bytes`` have one number per bucket; the bytes are those of the rows in memory, neither compressed
     nor with a dictionary. ``schema_hash`` is the SHA-256 (hexadecimal) of the serialized schema."""
 
@@ -63,8 +62,8 @@ DEFAULT_SETTINGS: Final = SpoolSettings()
 
 
 class SpoolWriter:
-    """The writer of one spool file; a context manager. The file is at ``path`` after :meth:`finish`; if the
-    block ends without that call, with an error or not, no file stays.
+    """The writer of one spool file; a context manager. The file is at ``path``, a path or URL, after
+    :meth:`finish`; if the block ends without that call, with an error or not, no file stays.
 
     The writer collects rows per bucket: at most ``settings.buffer_size`` bytes in all, or the bytes of
     :data:`BATCH_ROWS` rows if these are more. The bytes count against ``memory``. When the buffer is full,
@@ -91,10 +90,9 @@ class SpoolWriter:
         self._buckets: list[int] = []
         self._rows = [0] * buckets
         self._bytes = [0] * buckets
-        calls = calls or SystemCalls()
+        folder, name = located(path, calls)
         with self._system_errors():
-            make_folder(os.path.dirname(os.path.abspath(path)), calls)
-            self._file = GrowingFile(path, calls)
+            self._file = folder.growing_file(name)
         # Without threads: the instances of operators are the engine's threads, and a column of a few thousand
         # values costs less than its hand-over to another thread.
         options = pa.ipc.IpcWriteOptions(compression=settings.compression, use_threads=False)
@@ -116,7 +114,7 @@ class SpoolWriter:
         self._held[bucket].append(rows)
 
     def finish(self) -> SpoolFile:
-        """Write the remaining rows, rename the file to its path, and return its description. The file is
+        """Write the remaining rows, so that the file appears, and return its description. The file is
         durable then, unless the settings say otherwise."""
         self._write_held()
         with self._system_errors():

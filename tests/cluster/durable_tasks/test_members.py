@@ -22,7 +22,6 @@ from sqlfront_engine.durable.coordinator import Coordinator
 from sqlfront_engine.durable.division import JobOptions
 from sqlfront_engine.durable.event_store.events import JobEnded, TaskFinished
 from sqlfront_engine.durable.event_store.job_store import JobStore
-from sqlfront_engine.durable.event_store.local_folder import LocalFolder
 from sqlfront_engine.durable.event_store.settings import LogSettings
 from sqlfront_engine.durable.stages import cut
 from sqlfront_engine.durable.takeover import submit
@@ -30,6 +29,7 @@ from sqlfront_engine.engine import Engine
 from sqlfront_engine.processors.sink import ResultSink
 from sqlfront_engine.processors.sources.range import Range
 from sqlfront_engine.scheduler import SystemClock
+from sqlfront_engine.storage.local_folder import LocalFolder
 from sqlfront_values.decoders import make_decoder
 from sqlfront_values.settings import Settings
 from tests.engine.durable.durable_jobs import SUBMITTED, rows_of

@@ -16,7 +16,6 @@ from sqlfront_engine.durable.coordinator import Coordinator
 from sqlfront_engine.durable.division import JobOptions
 from sqlfront_engine.durable.event_store.events import JobEnded, JobSubmitted, Manifest, TaskId
 from sqlfront_engine.durable.event_store.job_store import JobStore
-from sqlfront_engine.durable.event_store.local_folder import LocalFolder
 from sqlfront_engine.durable.event_store.settings import FailurePolicy, LogSettings
 from sqlfront_engine.durable.job_state import JobState
 from sqlfront_engine.durable.stages import StagePlan, cut
@@ -33,6 +32,7 @@ from sqlfront_engine.processors.sort import Sort
 from sqlfront_engine.processors.sources.range import Range
 from sqlfront_engine.scheduler import SystemClock
 from sqlfront_engine.spool.reading import read_spool
+from sqlfront_engine.storage.local_folder import LocalFolder
 from sqlfront_engine.system_calls import SystemCalls
 from sqlfront_values.expressions import AggregateCall, Call, Cast, Column, Expr, Literal, SortKey
 from sqlfront_values.types import BIGINT, DOUBLE

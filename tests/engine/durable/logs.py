@@ -8,12 +8,12 @@ from pathlib import Path
 
 from sqlfront_engine.durable.event_store.event_log import EventLog
 from sqlfront_engine.durable.event_store.events import TaskId, TasksReset
-from sqlfront_engine.durable.event_store.folders import Folder
 from sqlfront_engine.durable.event_store.job_store import JobStore
-from sqlfront_engine.durable.event_store.local_folder import LocalFolder
 from sqlfront_engine.durable.event_store.ownership import Owner
 from sqlfront_engine.durable.event_store.replay import Replay
 from sqlfront_engine.durable.event_store.settings import LogSettings
+from sqlfront_engine.storage.folders import Folder
+from sqlfront_engine.storage.local_folder import LocalFolder
 from sqlfront_engine.system_calls import SystemCalls
 from sqlfront_engine.testing import FakeClock
 

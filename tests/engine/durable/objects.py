@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from fsspec.implementations.memory import MemoryFileSystem
 
-from sqlfront_engine.durable.event_store.object_folder import ObjectFolder
+from sqlfront_engine.storage.object_folder import ObjectFolder
 
 
 class MemoryStorage(MemoryFileSystem):  # type: ignore[misc]  # fsspec has no types

@@ -27,7 +27,6 @@ from sqlfront_engine.durable.event_store.events import (
     TaskId,
 )
 from sqlfront_engine.durable.event_store.job_store import JobStore
-from sqlfront_engine.durable.event_store.local_folder import LocalFolder
 from sqlfront_engine.durable.event_store.settings import LogSettings
 from sqlfront_engine.durable.job_state import JobState
 from sqlfront_engine.durable.runner import TaskEnd
@@ -36,6 +35,7 @@ from sqlfront_engine.durable.takeover import submit, take_over
 from sqlfront_engine.durable.tasks import TaskRun
 from sqlfront_engine.spool.reading import SpoolDamaged
 from sqlfront_engine.spool.spool_file import SpoolFile
+from sqlfront_engine.storage.local_folder import LocalFolder
 from sqlfront_engine.testing import FakeClock
 from sqlfront_values.errors import OperationalError
 from tests.engine.durable.durable_jobs import SUBMITTED

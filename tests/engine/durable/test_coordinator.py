@@ -16,7 +16,6 @@ from sqlfront_engine.durable.division import JobOptions
 from sqlfront_engine.durable.event_store.event_log import EventLog
 from sqlfront_engine.durable.event_store.events import CancelRequested, JobEnd, JobEnded
 from sqlfront_engine.durable.event_store.job_store import JobStore
-from sqlfront_engine.durable.event_store.local_folder import LocalFolder
 from sqlfront_engine.durable.event_store.settings import FailurePolicy, LogSettings
 from sqlfront_engine.durable.job_state import JobState
 from sqlfront_engine.durable.stages import cut
@@ -27,6 +26,7 @@ from sqlfront_engine.processor import Processor, ProcessorContext, Steps, Take
 from sqlfront_engine.processors.sink import ResultSink
 from sqlfront_engine.processors.sources.range import Range
 from sqlfront_engine.scheduler import SystemClock
+from sqlfront_engine.storage.local_folder import LocalFolder
 from sqlfront_engine.system_calls import SystemCalls
 from sqlfront_values.errors import Error, OperationalError, spark_error
 from tests.engine.durable.durable_jobs import SUBMITTED, rows_of

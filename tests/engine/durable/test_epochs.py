@@ -10,10 +10,10 @@ import pytest
 
 from sqlfront_engine.durable.event_store.events import Attempt, EpochStarted, FinishedTask, TaskId
 from sqlfront_engine.durable.event_store.job_store import JobStore
-from sqlfront_engine.durable.event_store.local_folder import LocalFolder
 from sqlfront_engine.durable.event_store.records import frame_record
 from sqlfront_engine.durable.event_store.replay import Reason
 from sqlfront_engine.durable.event_store.settings import FailurePolicy, LogSettings, LogState
+from sqlfront_engine.storage.local_folder import LocalFolder
 from sqlfront_engine.testing import FakeClock
 from sqlfront_values.errors import OperationalError, ProgrammingError
 from tests.engine.durable.logs import CLUSTER, JOB, begin, local_store, note, notes, owned

@@ -11,9 +11,9 @@ import pytest
 
 from sqlfront_engine.durable.event_store.event_log import EventLog
 from sqlfront_engine.durable.event_store.events import CleanupDone
-from sqlfront_engine.durable.event_store.local_folder import LocalFolder
 from sqlfront_engine.durable.event_store.replay import Reason
 from sqlfront_engine.durable.event_store.settings import FailurePolicy, LogSettings, LogState
+from sqlfront_engine.storage.local_folder import LocalFolder
 from sqlfront_engine.testing import FakeClock
 from sqlfront_values.errors import DatabaseError, OperationalError
 from tests.engine.durable.logs import (

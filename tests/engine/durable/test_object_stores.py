@@ -5,10 +5,10 @@ import sys
 import pytest
 
 from sqlfront_engine.durable.event_store.job_store import JobStore
-from sqlfront_engine.durable.event_store.object_folder import ObjectFolder
 from sqlfront_engine.durable.event_store.ownership import Owner
 from sqlfront_engine.durable.event_store.replay import Reason
 from sqlfront_engine.durable.event_store.settings import LogState
+from sqlfront_engine.storage.object_folder import ObjectFolder
 from sqlfront_engine.testing import FakeClock
 from sqlfront_values.errors import OperationalError
 from tests.engine.durable.logs import JOB, begin, note, notes, owned

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from sqlfront_engine.durable.event_store.object_folder import ObjectFolder
-from sqlfront_engine.durable.event_store.ownership import LEASE, Lease, Owner
+from sqlfront_engine.durable.event_store.ownership import LEASE, Lease, LeaseView, Owner
+from sqlfront_engine.storage.object_folder import ObjectFolder
 from sqlfront_engine.testing import FakeClock
 from sqlfront_values.errors import OperationalError
 from tests.engine.durable.logs import begin, local_store, note, notes, owned
@@ -142,19 +142,19 @@ def sleeping(clock: FakeClock, meanwhile: Callable[[], None] = lambda: None) -> 
 
 
 def test_a_lease_that_is_renewed_is_not_taken(clock: FakeClock, folder: ObjectFolder) -> None:
-    lease = Lease(folder, FIRST, clock)
+    lease = Lease(LeaseView(folder, clock), FIRST)
 
     with pytest.raises(OperationalError, match=r"belongs to cluster cluster-1 \(member member-1\)"):
-        Lease(folder, SECOND, clock, sleeping(clock, lease.renew))
+        Lease(LeaseView(folder, clock), SECOND, sleeping(clock, lease.renew))
     assert lease.is_held
 
 
 def test_a_lease_that_is_not_renewed_is_taken_after_its_duration(
     clock: FakeClock, folder: ObjectFolder
 ) -> None:
-    first = Lease(folder, FIRST, clock)
+    first = Lease(LeaseView(folder, clock), FIRST)
     began = clock.now()
-    second = Lease(folder, SECOND, clock, sleeping(clock))
+    second = Lease(LeaseView(folder, clock), SECOND, sleeping(clock))
 
     assert clock.now() >= began + LEASE
     assert not first.is_held
@@ -169,8 +169,8 @@ def test_an_owner_that_slept_over_its_lease_does_not_take_it_back(
 ) -> None:
     """Not even if the object that it would create was removed in the meantime."""
     slept = FakeClock()  # a clock that stood still while the process was stopped
-    first = Lease(folder, FIRST, slept)
-    second = Lease(folder, SECOND, clock, sleeping(clock))
+    first = Lease(LeaseView(folder, slept), FIRST)
+    second = Lease(LeaseView(folder, clock), SECOND, sleeping(clock))
     for _ in range(5):
         second.renew()
 
@@ -181,10 +181,10 @@ def test_an_owner_that_slept_over_its_lease_does_not_take_it_back(
 
 
 def test_a_released_lease_is_taken_at_once(clock: FakeClock, folder: ObjectFolder) -> None:
-    Lease(folder, FIRST, clock).release()
+    Lease(LeaseView(folder, clock), FIRST).release()
     began = clock.now()
 
-    assert Lease(folder, SECOND, clock, sleeping(clock)).is_held
+    assert Lease(LeaseView(folder, clock), SECOND, sleeping(clock)).is_held
     assert clock.now() == began
 
 
@@ -202,7 +202,7 @@ class Deaf(MemoryStorage):
 
 def test_a_renewal_without_an_answer_is_no_loss(clock: FakeClock) -> None:
     storage = Deaf()
-    lease = Lease(memory_folder(storage), FIRST, clock)
+    lease = Lease(LeaseView(memory_folder(storage), clock), FIRST)
     storage.lost = 1
     with pytest.raises(TimeoutError):
         lease.renew()
@@ -213,21 +213,21 @@ def test_a_renewal_without_an_answer_is_no_loss(clock: FakeClock) -> None:
 
 
 def test_of_two_that_wait_for_a_lease_one_takes_it(clock: FakeClock, folder: ObjectFolder) -> None:
-    Lease(folder, FIRST, clock)
+    Lease(LeaseView(folder, clock), FIRST)
     others: list[Lease] = []
 
     def take() -> None:
         if clock.now() >= LEASE and not others:
             others_clock = FakeClock()
-            others.append(Lease(folder, SECOND, others_clock, sleeping(others_clock)))
+            others.append(Lease(LeaseView(folder, others_clock), SECOND, sleeping(others_clock)))
 
     with pytest.raises(OperationalError, match="belongs to cluster"):
-        Lease(folder, Owner("cluster-3", "m"), clock, sleeping(clock, take))
+        Lease(LeaseView(folder, clock), Owner("cluster-3", "m"), sleeping(clock, take))
     assert others[0].is_held
 
 
 def test_old_leases_are_removed(clock: FakeClock, folder: ObjectFolder) -> None:
-    lease = Lease(folder, FIRST, clock)
+    lease = Lease(LeaseView(folder, clock), FIRST)
     for _ in range(20):
         lease.renew()
 

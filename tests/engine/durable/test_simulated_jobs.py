@@ -50,7 +50,7 @@ def _resets_are_not_logged(patch: pytest.MonkeyPatch) -> None:
 
 
 def _resets_are_not_carried_out(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(takeover, "reset_after_loss", lambda plan, state: Reset())
+    patch.setattr(takeover, "reset_after_loss", lambda plan, state, sizes: Reset())
     patch.setattr(coordinator, "reset_for", lambda plan, state, lost: Reset())
 
 

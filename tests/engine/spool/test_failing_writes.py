@@ -11,9 +11,9 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from sqlfront_engine.spool.growing_file import remove_temporaries
 from sqlfront_engine.spool.reading import Verification, check_spool
 from sqlfront_engine.spool.spool_file import SpoolSettings, SpoolWriter
+from sqlfront_engine.storage.growing_file import remove_temporaries
 from sqlfront_engine.testing import CountingMemory
 from sqlfront_values.errors import OperationalError
 from tests.engine.durable.logs import Crash, Disk

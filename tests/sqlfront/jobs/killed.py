@@ -2,11 +2,12 @@
 
     python -m tests.sqlfront.jobs.killed FOLDER STATEMENT sync 7
 
-Steps: ``sync N`` (before the N-th fsync since the statement began), ``synced N`` (after it), ``put`` and
-``written`` (before and after the rows are put into the target), ``commit`` (after the target's parts are
-written, before they appear), ``committed`` (after the record that says that the target has the rows),
-``stage N`` (when the stage N is complete, and tasks of later stages have not begun), ``cancelled`` (after the
-record of a request to cancel, which the program makes).
+Steps: ``sync N`` (before the N-th fsync since the statement began), ``synced N`` (after it), ``request N``
+and ``requested N`` (before and after the N-th object that the statement creates in a remote store), ``put``
+and ``written`` (before and after the rows are put into the target), ``commit`` (after the target's parts are
+written, before they appear), ``committed`` (after the record that says that the target has the rows), ``stage
+N`` (when the stage N is complete, and tasks of later stages have not begun), ``cancelled`` (after the record
+of a request to cancel, which the program makes).
 """
 
 import os
@@ -23,10 +24,12 @@ from sqlfront.commands.jobs import StatementTarget
 from sqlfront_connectors.files.file_write import FileWrite
 from sqlfront_engine.durable.event_store.event_log import EventLog
 from sqlfront_engine.durable.event_store.events import CancelRequested, Event, SinkCommitted
+from sqlfront_engine.durable.event_store.ownership import LEASE_THREAD
 from sqlfront_engine.durable.job_state import JobState
 from sqlfront_engine.durable.runner import TaskEnd
 from sqlfront_engine.durable.tasks import TaskRun
 from sqlfront_engine.durable.thread_runner import ThreadRunner
+from sqlfront_engine.storage.object_folder import GrowingObject, ObjectFolder
 from sqlfront_engine.system_calls import SystemCalls
 
 #: The name of the job.
@@ -37,10 +40,15 @@ LONG: Final = (
 )
 
 
+#: The variable with the URL of the store, if the store is not below the folder.
+STORE: Final = "SQLFRONT_TEST_STORE"
+
+
 def open_session(folder: Path) -> sqlfront.Connection:
-    """A session with the store and the tables below the folder."""
+    """A session with the tables below the folder, and the store there or at the URL of the variable."""
+    store = os.environ.get(STORE) or str(folder / "store")
     # Few rows are collected, so that the job has several stages.
-    connection = sqlfront.connect(job_store=str(folder / "store"), workers=2, collect_rows=100)
+    connection = sqlfront.connect(job_store=store, workers=2, collect_rows=100)
     for table in ("src", "sink"):
         place = folder / table
         if place.exists():
@@ -81,6 +89,24 @@ def _killing_sync(number: int, *, after: bool) -> Callable[..., None]:
     return counted
 
 
+def _kill_at_request(number: int, *, after: bool) -> None:
+    create, publish, calls = ObjectFolder.create, GrowingObject.publish, iter(range(1, 1_000_000))
+
+    def counted(write: Callable[..., None]) -> Callable[..., None]:
+        def with_death(self: object, *arguments: Any, **options: Any) -> None:
+            is_it = threading.current_thread().name != LEASE_THREAD and next(calls) == number
+            if is_it and not after:
+                _die()
+            write(self, *arguments, **options)
+            if is_it:
+                _die()
+
+        return with_death
+
+    ObjectFolder.create = counted(create)  # type: ignore[method-assign]
+    GrowingObject.publish = counted(publish)  # type: ignore[method-assign]
+
+
 def _die_after(stage: int) -> None:
     run_task, apply = ThreadRunner._run, JobState.apply
 
@@ -114,6 +140,8 @@ def _arm(step: str, number: int) -> None:
     match step:
         case "sync" | "synced":
             SystemCalls.sync = _killing_sync(number, after=step == "synced")  # type: ignore[method-assign]
+        case "request" | "requested":
+            _kill_at_request(number, after=step == "requested")
         case "stage":
             _die_after(number)
         case "put":

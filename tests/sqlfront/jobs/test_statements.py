@@ -357,11 +357,6 @@ def test_a_store_that_cannot_be_written_can_be_listed() -> None:
     assert text.startswith("the job store /proc/nowhere can't be used")
 
 
-def test_a_url_of_another_storage_is_not_built() -> None:
-    with pytest.raises(sqlfront.NotSupportedError, match="a job store that is no directory"):
-        sqlfront.connect(job_store="s3://bucket/jobs")
-
-
 def test_a_relative_store_stays_where_it_was(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder)
     (folder / "elsewhere").mkdir()

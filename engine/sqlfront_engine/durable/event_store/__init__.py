@@ -6,7 +6,7 @@ storage::
 
     events       the events of a job and the JSON of each                                   events
     records      an event with its frame: length, type, epoch, sequence, checksums          records
-    folders      files that only grow, or objects created only if absent                    folders
+    Folder       files that only grow, or objects created only if absent                    (storage)
     EventLog     appends: many threads share one fsync; a failure is loud                   event_log
     Replay       the records that count, and what was left out or found damaged             replay
     ownership    one cluster writes to a store: a lock of the system, or a lease            ownership

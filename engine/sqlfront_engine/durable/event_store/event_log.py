@@ -19,13 +19,13 @@ import msgspec
 
 from sqlfront_engine.closing import ClosingContext
 from sqlfront_engine.durable.event_store.events import Event, encode_event
-from sqlfront_engine.durable.event_store.folders import Folder, LogFile
 from sqlfront_engine.durable.event_store.names import claim_name, events_name
 from sqlfront_engine.durable.event_store.records import LONGEST_PAYLOAD, OVERHEAD, frame_record
 from sqlfront_engine.durable.event_store.replay import Replay, read_log
 from sqlfront_engine.durable.event_store.settings import FailurePolicy, LogSettings, LogState, LogStatistics
 from sqlfront_engine.forks import inherited
 from sqlfront_engine.scheduler import Clock
+from sqlfront_engine.storage.folders import Folder, LogFile
 from sqlfront_values.errors import DatabaseError, OperationalError, ProgrammingError
 
 logger: Final = logging.getLogger(__name__)

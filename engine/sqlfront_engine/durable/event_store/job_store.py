@@ -14,20 +14,18 @@
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 import msgspec
 
 from sqlfront_engine.durable.event_store.event_log import EventLog, Run, start_thread
 from sqlfront_engine.durable.event_store.events import EpochStarted, FinishedTask, TaskId
-from sqlfront_engine.durable.event_store.folders import Folder
-from sqlfront_engine.durable.event_store.local_folder import LocalFolder
 from sqlfront_engine.durable.event_store.names import claim_name
-from sqlfront_engine.durable.event_store.object_folder import ObjectFolder
 from sqlfront_engine.durable.event_store.ownership import (
     FileLock,
     Lease,
+    LeaseView,
     Owner,
     Ownership,
     lease_owner,
@@ -37,6 +35,9 @@ from sqlfront_engine.durable.event_store.ownership import (
 from sqlfront_engine.durable.event_store.replay import Replay, read_log
 from sqlfront_engine.durable.event_store.settings import LogSettings
 from sqlfront_engine.scheduler import Clock
+from sqlfront_engine.storage.addresses import open_folder
+from sqlfront_engine.storage.folders import Folder
+from sqlfront_engine.storage.local_folder import LocalFolder
 from sqlfront_values.errors import OperationalError, ProgrammingError
 
 _JOBS: Final = "jobs"
@@ -52,46 +53,55 @@ class JobStore:
         self._root = root
         self._clock = clock
         self._run = run
+        self._leases = LeaseView(root, clock)
 
     @classmethod
-    def open(cls, address: str, *, clock: Clock, options: Mapping[str, object] | None = None) -> "JobStore":
-        """Return the store at a path or URL; nothing is created yet. ``options`` are passed to fsspec.
-        Raises OperationalError for a URL whose storage can't create an object only if it is absent."""
-        if address.startswith("file://"):
-            address = address.removeprefix("file://")
-        if "://" in address:
-            return cls(ObjectFolder.open(address, options or {}), clock)
-        return cls(LocalFolder(address), clock)
+    def open(cls, address: str, *, clock: Clock) -> "JobStore":
+        """Return the store at a path or URL; nothing is created yet. Raises OperationalError for a URL whose
+        storage can't create an object only if it is absent, or whose library is not installed."""
+        return cls(open_folder(address), clock)
 
     @property
     def address(self) -> str:
         """The path or URL of the store."""
         return self._root.address
 
+    @property
+    def is_remote(self) -> bool:
+        """Whether the store is on an object storage, so that each look at it is a request."""
+        return not isinstance(self._root, LocalFolder)
+
     # ---- ownership
 
     def own(self, owner: Owner) -> Ownership:
         """Make a cluster the owner of the store, and return the ownership, which the caller releases. Raises
-        OperationalError if another cluster, or another process of the same cluster, owns the store. On an
-        object storage the call may take :data:`~sqlfront_engine.durable.event_store.ownership.LEASE`
-        seconds."""
+        OperationalError if another cluster, or another process of the same cluster, owns the store, and for
+        an object storage that can't create an object only if it is absent. On an object storage the call may
+        take :data:`~sqlfront_engine.durable.event_store.ownership.LEASE` seconds."""
         try:
             if isinstance(self._root, LocalFolder):
                 return FileLock(self._root, owner)
-            if isinstance(self._root, ObjectFolder):
-                self._root.check_exclusive_creation()
-            lease = Lease(self._root, owner, self._clock)
+            lease = Lease(self._leases, owner)
             lease.keep()
             return lease
         except OSError as error:
             raise self._unusable(error) from error
 
     def owner(self) -> Owner | None:
-        """Return the owner of the store, None if the store has no owner. On an object storage the owner's
-        process may have ended without a release."""
+        """Return the owner of the store, None if the store has no owner. On an object storage an owner whose
+        process was killed counts as the owner until this object has seen for
+        :data:`~sqlfront_engine.durable.event_store.ownership.LEASE` seconds that it doesn't renew its lease,
+        or if the last renewal was three times as long ago."""
         try:
-            if isinstance(self._root, LocalFolder):
-                return lock_owner(self._root)
+            return lock_owner(self._root) if isinstance(self._root, LocalFolder) else self._leases.owner()
+        except OSError as error:
+            raise self._unusable(error) from error
+
+    def _leaseholder(self) -> Owner | None:
+        """Return the owner as the store names it; a lease may have run out."""
+        if isinstance(self._root, LocalFolder):
+            return self.owner()
+        try:
             return lease_owner(self._root)
         except OSError as error:
             raise self._unusable(error) from error
@@ -117,7 +127,7 @@ class JobStore:
         Raises OperationalError, and claims nothing, if the cluster doesn't own the store, if another member
         claims the same epoch first, or if the log has an event that only another version of sqlfront
         knows."""
-        owner = self.owner()
+        owner = self._leaseholder()
         if owner is None or owner.cluster != cluster:
             raise refused(self.address, owner)
         folder = self._folder(job)

@@ -21,16 +21,21 @@ from typing import Final, Protocol
 
 import msgspec
 
-from sqlfront_engine.durable.event_store.folders import Folder
-from sqlfront_engine.durable.event_store.local_folder import LocalFolder
 from sqlfront_engine.forks import when_forgotten
 from sqlfront_engine.scheduler import Clock
+from sqlfront_engine.storage.folders import Folder
+from sqlfront_engine.storage.local_folder import LocalFolder
 from sqlfront_values.errors import OperationalError
 
 logger: Final = logging.getLogger(__name__)
 
 #: Seconds for which a lease is valid.
 LEASE: Final = 10.0
+#: Seconds since the last renewal after which a reader that sees a lease for the first time takes its owner
+#: for gone, although the clocks of the storage and of the reader may differ.
+_OLD: Final = 3 * LEASE
+#: The name of the thread that renews a lease.
+LEASE_THREAD: Final = "sqlfront-job-store-lease"
 _LOCK: Final = "owner"
 _LEASE_NAME: Final = re.compile(r"owner\.(\d+)")
 #: Attempts at the lock and seconds between them: a reader that asks for the owner holds it for an instant.
@@ -159,36 +164,86 @@ class _Leased(msgspec.Struct, frozen=True):
     token: str
 
 
+class LeaseView:
+    """A reader's view of the leases on a store: which is the last one, and for how long the reader has seen
+    it unchanged. Safe to use from several threads."""
+
+    def __init__(self, folder: Folder, clock: Clock) -> None:
+        self.folder = folder
+        self.clock = clock
+        # The number of the last lease, the time when this reader first saw it, and whether its owner was
+        # already gone then.
+        self._seen = (0, 0.0, False)
+
+    def look(self) -> int:
+        """Return the number of the last lease now, 0 if there is none, and note since when it is the last.
+        Raises OSError if the storage can't be reached."""
+        number = _highest(self.folder)
+        if number != self._seen[0]:
+            self._seen = (number, self.clock.now(), self._is_old(number))
+        return number
+
+    def _is_old(self, number: int) -> bool:
+        """Return whether the lease was last renewed so long ago, by the clock of this machine, that its owner
+        must be gone, even if the clocks of the machines differ by several seconds."""
+        try:
+            return number > 0 and time.time() - self.folder.modified(_lease_name(number)) > _OLD
+        except FileNotFoundError:
+            return False
+
+    @property
+    def end(self) -> float:
+        """The time, by the reader's clock, at which the last lease ends if it is not renewed."""
+        return self._seen[1] + LEASE
+
+    def owner(self) -> Owner | None:
+        """Return the present owner; None if there was no lease, if the last one was released, or if its owner
+        seems to be gone. Only :class:`Lease` makes sure of that. Raises OSError if the storage can't be
+        reached."""
+        self.look()
+        return None if self._seen[2] or self.clock.now() >= self.end else lease_owner(self.folder)
+
+
 class Lease:
     """The :class:`Ownership` of a store on an object storage, by a lease. A lease ends :data:`LEASE` seconds
     after its last renewal: call :meth:`keep`, whose thread renews the lease, or :meth:`renew` several times
     within that time."""
 
-    def __init__(
-        self, folder: Folder, owner: Owner, clock: Clock, sleep: Callable[[float], None] = time.sleep
-    ) -> None:
-        """Take the lease. If there is a lease that was not released, waits up to :data:`LEASE` seconds to
-        see whether its owner renews it. Raises OperationalError if the owner does, or if another process
-        takes the lease first."""
-        self._folder = folder
+    def __init__(self, view: LeaseView, owner: Owner, sleep: Callable[[float], None] = time.sleep) -> None:
+        """Take the lease on the store of the ``view``. If there is a lease that was not released, waits until
+        the view has seen it unchanged for :data:`LEASE` seconds. Raises OperationalError if its owner renews
+        it, if another process takes the lease first, or if the storage can't create an object only if it is
+        absent."""
+        self._folder = folder = view.folder
         self._owner = owner
-        self._clock = clock
+        self._clock = view.clock
         self._token = uuid.uuid4().hex
         self._stopped = threading.Event()
-        self._number = _highest(folder)
+        self._process = os.getpid()
+        self._number = view.look()
         found = lease_owner(folder)
-        if found is not None:
-            self._wait_for_end(found, sleep)
-        self._expires = clock.now()
+        while found is not None and self._clock.now() < view.end:
+            sleep(LEASE / 10)
+            if view.look() != self._number:
+                raise refused(folder.address, found)
+        self._expires = self._clock.now()
         if not self._create(owner):
             raise refused(folder.address, lease_owner(folder))
+        self._check_exclusive_creation()
 
-    def _wait_for_end(self, found: Owner, sleep: Callable[[float], None]) -> None:
-        end = self._clock.now() + LEASE
-        while self._clock.now() < end:
-            sleep(LEASE / 10)
-            if _highest(self._folder) != self._number:
-                raise refused(self._folder.address, found)
+    def _check_exclusive_creation(self) -> None:
+        """Check that the storage refuses to create the lease's object once more. Raises OperationalError if
+        it doesn't, as with servers and older libraries that ignore the condition."""
+        name = _lease_name(self._number)
+        try:
+            self._folder.create(name, msgspec.json.encode(_Leased(self._owner, self._token)))
+        except FileExistsError:
+            return
+        self._folder.remove_files([name])
+        raise OperationalError(
+            f"the job store {self._folder.address} can't be written: the storage or its library replaces an"
+            " object that was to be created only if absent"
+        )
 
     def _create(self, owner: Owner) -> bool:
         """Create the lease's next object. Returns True if the lease belongs to this object then, False if
@@ -205,13 +260,16 @@ class Lease:
         if _highest(self._folder) != self._number:
             return False
         self._expires = began + LEASE
-        self._folder.remove_file(_lease_name(self._number - 2))
+        self._folder.remove_files([_lease_name(self._number - 2)])
         return True
 
     @property
     def is_held(self) -> bool:
-        """Whether the lease was renewed within :data:`LEASE` seconds and was not released."""
-        return not self._stopped.is_set() and self._clock.now() < self._expires
+        """Whether the lease was renewed within :data:`LEASE` seconds and was not released. A forked child
+        doesn't hold its parent's lease."""
+        return (
+            os.getpid() == self._process and not self._stopped.is_set() and self._clock.now() < self._expires
+        )
 
     def renew(self) -> None:
         """Make the lease valid for :data:`LEASE` seconds from now. Raises OperationalError if the lease is
@@ -222,7 +280,7 @@ class Lease:
 
     def keep(self) -> None:
         """Start a daemon thread that renews the lease until it is released or lost."""
-        threading.Thread(target=self._keep, name="sqlfront-job-store-lease", daemon=True).start()
+        threading.Thread(target=self._keep, name=LEASE_THREAD, daemon=True).start()
 
     def _keep(self) -> None:
         while not self._stopped.wait(LEASE / 4):

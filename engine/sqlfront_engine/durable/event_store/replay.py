@@ -13,9 +13,9 @@ from typing import Final
 import msgspec
 
 from sqlfront_engine.durable.event_store.events import AcceptedPrefix, EpochStarted
-from sqlfront_engine.durable.event_store.folders import Folder
 from sqlfront_engine.durable.event_store.names import JobFiles
 from sqlfront_engine.durable.event_store.records import FileContents, Record, parse_file
+from sqlfront_engine.storage.folders import Folder
 
 #: The number of the event that begins each epoch.
 _EPOCH_STARTED: Final = 2
@@ -104,8 +104,10 @@ def read_log(folder: Folder) -> Replay:
         else:
             accepted = begun.accepted
             number = None if accepted is None else accepted.epoch
+    left = [name for names in unread.values() for name in names]
     skipped = [
-        LeftOut(name, 0, len(folder.read(name)), Reason.FENCED) for names in unread.values() for name in names
+        LeftOut(name, 0, len(data), Reason.FENCED)
+        for name, data in zip(left, folder.read_each(left), strict=True)
     ]
     return _joined(epochs[::-1], listing.claimed, skipped)
 
@@ -170,8 +172,7 @@ def _read_epoch(folder: Folder, number: int, names: Sequence[str], accepted: Acc
     records go."""
     reading = _Reading(number)
     behind = False
-    for name in names:
-        data = folder.read(name)
+    for name, data in zip(names, folder.read_each(names), strict=True):
         bound = 0 if behind else len(data)
         if accepted is not None and name == accepted.file:
             bound, behind = accepted.offset, True

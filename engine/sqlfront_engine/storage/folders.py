@@ -1,11 +1,18 @@
-"""Folders of a store: the contract by which the logs reach a disk or an object storage.
+"""Folders: the contract by which logs and spool files reach a disk or an object storage.
 
-:class:`~sqlfront_engine.durable.event_store.local_folder.LocalFolder` is a directory;
-:class:`~sqlfront_engine.durable.event_store.object_folder.ObjectFolder` is a prefix of an object storage. All
+:class:`~sqlfront_engine.storage.local_folder.LocalFolder` is a directory;
+:class:`~sqlfront_engine.storage.object_folder.ObjectFolder` is a prefix of an object storage. All
 methods raise OSError of the system or of the storage.
 """
 
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Protocol
+
+import pyarrow as pa
+
+from sqlfront_engine.file_access import FileAccess
+from sqlfront_engine.storage.growing_file import GrowingFile
 
 
 class LogFile(Protocol):
@@ -28,8 +35,7 @@ class LogFile(Protocol):
 
 
 class Folder(Protocol):
-    """A folder of a store: a directory, or a prefix of an object storage. It holds files and other
-    folders."""
+    """A directory, or a prefix of an object storage. It holds files and other folders."""
 
     @property
     def address(self) -> str:
@@ -38,15 +44,35 @@ class Folder(Protocol):
     def folder(self, name: str) -> "Folder":
         """Return the folder ``name`` inside this folder; it need not exist yet."""
 
+    def path(self, name: str) -> str:
+        """Return the path or URL of a file of this name in the folder."""
+
     def names(self) -> list[str]:
         """Return the names of the files and folders inside, sorted; an empty list if the folder doesn't
         exist."""
 
+    def sizes(self) -> Mapping[str, int]:
+        """Return the sizes in bytes of the files in the folder by their paths (:meth:`path`); empty if the
+        folder doesn't exist."""
+
+    def modified(self, name: str) -> float:
+        """Return the time at which a file was last written, in seconds since 1970, by the clock of the system
+        or of the storage."""
+
     def exists(self, name: str) -> bool:
-        """Return whether a file of this name is in the folder now."""
+        """Return whether a file of this name, a small one, is in the folder now."""
 
     def read(self, name: str) -> bytes:
         """Return all bytes of a file. Raises FileNotFoundError if there is no such file."""
+
+    def read_each(self, names: Sequence[str]) -> Iterator[bytes]:
+        """Yield all bytes of each file, in the order of the names. The files are those of a log, which never
+        lose or change a byte; so an object storage may answer from memory. Raises FileNotFoundError if a file
+        is missing."""
+
+    def opened(self, name: str, access: FileAccess) -> AbstractContextManager[pa.NativeFile]:
+        """Return a context manager whose block gets a file, open for reading at any offset. Raises
+        ProgrammingError if ``access`` denies the file, FileNotFoundError if there is no such file."""
 
     def make_durable(self, name: str, offset: int, data: bytes) -> None:
         """Make durable ``data``, bytes that a reader has found at ``offset`` of the file ``name``. Before,
@@ -65,8 +91,15 @@ class Folder(Protocol):
         """Return a new empty file for records, and create the folder if necessary. Raises FileExistsError if
         the file exists, here or in the first :meth:`LogFile.commit`."""
 
+    def growing_file(self, name: str) -> GrowingFile:
+        """Return a new file that appears under its name when it is published, and create the folder if
+        necessary. A file of that name is replaced then."""
+
     def remove(self) -> None:
         """Remove the folder with everything in it; do nothing if it doesn't exist."""
 
-    def remove_file(self, name: str) -> None:
-        """Remove one file; do nothing if it doesn't exist."""
+    def remove_files(self, names: Iterable[str]) -> None:
+        """Remove files; names of files that don't exist are ignored."""
+
+    def remove_if_empty(self) -> None:
+        """Remove the folder if it has no files and folders; do nothing if it doesn't exist."""

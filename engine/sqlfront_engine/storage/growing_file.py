@@ -1,4 +1,4 @@
-"""A file that has a temporary name until it is complete; Arrow writes into it."""
+"""Files that are absent until they are complete; Arrow writes into them."""
 
 import os
 import secrets
@@ -17,17 +17,12 @@ _COLLECTED: Final = 65_536
 
 
 class GrowingFile:
-    """A new file that is written under a temporary name in the folder of ``path``, and renamed to ``path``
-    by :meth:`publish`. ``size`` and ``checksum`` (CRC-32) cover all bytes once the file is published. After
-    an error the file can only be discarded."""
+    """A new file that nobody can read before :meth:`publish`. ``size`` and ``checksum`` (CRC-32) cover all
+    bytes once the file is published. After an error the file can only be discarded. All methods raise OSError
+    of the system or of the storage."""
 
-    def __init__(self, path: str, calls: SystemCalls) -> None:
-        self._path = os.path.abspath(path)
-        folder, name = os.path.split(self._path)
-        self._present: str | None = os.path.join(folder, f".{name}.{secrets.token_hex(8)}{_TEMPORARY}")
-        self._calls = calls
+    def __init__(self) -> None:
         self._collected = bytearray()
-        self._descriptor: int | None = calls.create(self._present)
         self.size = 0
         self.checksum = 0
 
@@ -35,7 +30,7 @@ class GrowingFile:
     def closed(self) -> bool:
         """Whether the file was published or discarded, so that no more bytes can be written; Arrow reads
         this property."""
-        return self._descriptor is None
+        raise NotImplementedError
 
     def write(self, data: bytes | pa.Buffer) -> int:
         """Append the bytes, and return their number. The bytes are collected in memory first."""
@@ -49,20 +44,52 @@ class GrowingFile:
         return len(data)
 
     def flush(self) -> None:
-        """Write the bytes collected so far to the system's file."""
+        """Hand the bytes collected so far to the system or the storage."""
         if self._collected:
             self._put(memoryview(self._collected))
             self._collected = bytearray()
 
     def _put(self, data: memoryview) -> None:
-        assert self._descriptor is not None
         self.size += len(data)
         self.checksum = crc32(data, self.checksum)
+        self._append(data)
+
+    def _append(self, data: memoryview) -> None:
+        raise NotImplementedError
+
+    def publish(self, *, sync: bool) -> None:
+        """Complete the file, so that it appears under its name; a file of that name is replaced. With
+        ``sync``, the file and its name are durable on return."""
+        raise NotImplementedError
+
+    def discard(self) -> None:
+        """Remove the file; do nothing if it was published."""
+        raise NotImplementedError
+
+
+class LocalGrowingFile(GrowingFile):
+    """A file that is written under a temporary name in the directory of ``path``, and renamed to ``path`` by
+    :meth:`publish`."""
+
+    def __init__(self, path: str, calls: SystemCalls) -> None:
+        super().__init__()
+        self._path = path
+        folder, name = os.path.split(path)
+        self._present: str | None = os.path.join(folder, f".{name}.{secrets.token_hex(8)}{_TEMPORARY}")
+        self._calls = calls
+        self._descriptor: int | None = calls.create(self._present)
+
+    @property
+    def closed(self) -> bool:
+        """Whether the file was published or discarded, as :attr:`GrowingFile.closed` says."""
+        return self._descriptor is None
+
+    def _append(self, data: memoryview) -> None:
+        assert self._descriptor is not None
         write_all(self._calls, self._descriptor, data)
 
     def publish(self, *, sync: bool) -> None:
-        """Close the file and rename it to its path. With ``sync``, the file and its name are durable on
-        return."""
+        """Close the file and rename it to its path, as :meth:`GrowingFile.publish` says."""
         assert self._descriptor is not None
         assert self._present is not None
         self.flush()
@@ -90,8 +117,8 @@ class GrowingFile:
 
 
 def remove_temporaries(folder: str) -> list[str]:
-    """Remove the unfinished spool files that killed processes have left in the folder, and return their
-    names; an empty list if the folder doesn't exist. No writer may be at work in the folder."""
+    """Remove the unfinished files that killed processes have left in the directory, and return their names;
+    an empty list if the directory doesn't exist. No writer may be at work in the directory."""
     try:
         found = sorted(name for name in os.listdir(folder) if name.endswith(_TEMPORARY))
     except FileNotFoundError:

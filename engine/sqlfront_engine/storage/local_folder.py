@@ -1,16 +1,22 @@
-"""Directories as folders of a store, on a local or a shared file system."""
+"""Directories as folders, on a local or a shared file system."""
 
 import os
 import shutil
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from typing import Final
 
+import pyarrow as pa
+
+from sqlfront_engine.file_access import FileAccess
 from sqlfront_engine.forks import when_forgotten
+from sqlfront_engine.storage.growing_file import LocalGrowingFile
 from sqlfront_engine.system_calls import SystemCalls, make_folder, write_all
 
 
 class LocalFile:
     """A log's file in a directory, which grows with each commit; its contract is
-    :class:`~sqlfront_engine.durable.event_store.folders.LogFile`."""
+    :class:`~sqlfront_engine.storage.folders.LogFile`."""
 
     takes_more: Final = True
 
@@ -34,9 +40,8 @@ class LocalFile:
 
 
 class LocalFolder:
-    """A directory as a folder of a store; its contract is
-    :class:`~sqlfront_engine.durable.event_store.folders.Folder`. ``calls`` stands for the system's calls,
-    which tests replace."""
+    """A directory as a folder; its contract is :class:`~sqlfront_engine.storage.folders.Folder`. ``calls``
+    stands for the system's calls, which tests replace."""
 
     def __init__(self, path: str, calls: SystemCalls | None = None) -> None:
         self.address = os.path.abspath(path)
@@ -57,6 +62,19 @@ class LocalFolder:
         except FileNotFoundError:
             return []
 
+    def sizes(self) -> Mapping[str, int]:
+        """Return the sizes in bytes of the entries by their paths; empty if the directory doesn't exist."""
+        sizes: dict[str, int] = {}
+        with suppress(FileNotFoundError), os.scandir(self.address) as entries:
+            for entry in entries:
+                with suppress(FileNotFoundError):
+                    sizes[entry.path] = entry.stat().st_size
+        return sizes
+
+    def modified(self, name: str) -> float:
+        """Return the time at which a file was last written, in seconds since 1970."""
+        return os.path.getmtime(self.path(name))
+
     def exists(self, name: str) -> bool:
         """Return whether the directory has an entry of this name."""
         return os.path.lexists(self.path(name))
@@ -65,6 +83,18 @@ class LocalFolder:
         """Return all bytes of a file of the directory."""
         with open(self.path(name), "rb") as file:
             return file.read()
+
+    def read_each(self, names: Sequence[str]) -> Iterator[bytes]:
+        """Yield all bytes of each file of the directory, in the order of the names."""
+        return map(self.read, names)
+
+    @contextmanager
+    def opened(self, name: str, access: FileAccess) -> Iterator[pa.NativeFile]:
+        """Return a context manager whose block gets a file of the directory, open for reading. Raises
+        ProgrammingError if ``access`` denies the file, OperationalError for a pipe or a device, on which a
+        reader might wait forever."""
+        with access.reading(self.path(name)) as found, pa.OSFile(found.source) as file:
+            yield file
 
     def make_durable(self, name: str, offset: int, data: bytes) -> None:
         """Write the bytes once more at the offset and sync the file (:meth:`Folder.make_durable`). A sync
@@ -97,6 +127,12 @@ class LocalFolder:
         self.make()
         return LocalFile(self.path(name), self._calls)
 
+    def growing_file(self, name: str) -> LocalGrowingFile:
+        """Create a file under a temporary name, and the directory if necessary, and return the file, which
+        appears under its name when it is published."""
+        self.make()
+        return LocalGrowingFile(self.path(name), self._calls)
+
     def make(self) -> None:
         """Create the directory and its parents durably, unless they exist."""
         make_folder(self.address, self._calls)
@@ -106,9 +142,14 @@ class LocalFolder:
         if os.path.isdir(self.address):
             shutil.rmtree(self.address)
 
-    def remove_file(self, name: str) -> None:
-        """Remove one file of the directory; do nothing if it doesn't exist."""
-        try:
-            os.unlink(self.path(name))
-        except FileNotFoundError:
-            return
+    def remove_files(self, names: Iterable[str]) -> None:
+        """Remove files of the directory; names of files that don't exist are ignored."""
+        for name in names:
+            with suppress(FileNotFoundError):
+                os.unlink(self.path(name))
+
+    def remove_if_empty(self) -> None:
+        """Remove the directory if it has no entries; do nothing if it doesn't exist."""
+        with suppress(FileNotFoundError):
+            if not os.listdir(self.address):
+                os.rmdir(self.address)
