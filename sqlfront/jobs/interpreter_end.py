@@ -5,11 +5,16 @@ storages can't send requests without pools. So a store's owner that no program h
 earlier.
 """
 
+import logging
 import os
 import threading
 from functools import cache
 from typing import Final, Protocol
 from weakref import WeakSet
+
+from sqlfront_values.errors import Error
+
+logger: Final = logging.getLogger(__name__)
 
 
 class Closing(Protocol):
@@ -38,7 +43,10 @@ def _register() -> None:
 
 def _close_all() -> None:
     for closing in list(_open):
-        closing.close()
+        try:
+            closing.close()
+        except Error as error:
+            logger.warning("a job store was not closed: %s", error)
 
 
 os.register_at_fork(after_in_child=_open.clear)

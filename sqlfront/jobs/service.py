@@ -7,7 +7,7 @@ import secrets
 import threading
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -395,8 +395,13 @@ class JobService(ClosingContext):
             self._stored.forget(job)
 
     def _erase(self, job: str) -> None:
-        with suppress(OSError):
+        try:
             open_folder(self._folder(job)).remove()
+        except OSError as error:
+            # In a directory it may be that the job's coordinator removes the same files. A storage that
+            # doesn't answer keeps them, so that the job must be dropped again.
+            if self._store.is_remote:
+                raise OperationalError(f"the files of the job {job} can't be removed: {error}") from error
         self._store.remove(job)
 
     def rows(self, job: str) -> SpooledRows:
@@ -458,9 +463,11 @@ class JobService(ClosingContext):
         for run in running:
             run.suspend()
         if self._ownership is not None and self._ownership.is_held:
-            for job in self.passing:
-                self._erase(job)
-            self._ownership.release()
+            try:
+                for job in self.passing:
+                    self._erase(job)
+            finally:
+                self._ownership.release()
 
 
 def _reads_again(stages: StagePlan, state: JobState, folder: str) -> bool:

@@ -17,12 +17,14 @@ them: the environment (``AWS_ENDPOINT_URL`` and its like), the provider's files,
 Members of a cluster thus need only the URL.
 """
 
+import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from importlib import import_module
+from itertools import count
 from threading import Lock
 from typing import BinaryIO, Final, Protocol, TypeVar
 
@@ -54,6 +56,11 @@ _READ_AHEAD: Final = 2**20
 _REQUESTS: Final = 16
 #: Bytes of objects of logs that a folder and its subfolders keep in memory.
 _KEPT: Final = 32 * 2**20
+
+#: Attempts to create an object that another process creates at the same moment: S3 answers both that they
+#: should try again. Seconds before the second attempt.
+_CONFLICTS: Final = 5
+_PAUSE: Final = 0.05
 
 _Input = TypeVar("_Input")
 _Output = TypeVar("_Output")
@@ -364,8 +371,19 @@ class ObjectFolder:
 
     def create(self, name: str, data: bytes) -> None:
         """Create an object with these bytes. Raises FileExistsError if the object exists."""
-        with _storage_errors(self.path(name)):
-            self._storage.pipe_file(self._object(name), data, mode="create")
+        for attempt in count(1):
+            try:
+                with _storage_errors(self.path(name)):
+                    self._storage.pipe_file(self._object(name), data, mode="create")
+                return
+            except OSError as error:
+                match _code(error):
+                    case "PreconditionFailed":
+                        raise FileExistsError(f"{self.path(name)} exists") from error
+                    case "ConditionalRequestConflict" if attempt < _CONFLICTS:
+                        time.sleep(_PAUSE * attempt)
+                    case _:
+                        raise
 
     def new_file(self, name: str) -> ObjectFile:
         """Return a file whose object is created by its only commit, which raises FileExistsError if the
@@ -396,6 +414,13 @@ class ObjectFolder:
 
     def remove_if_empty(self) -> None:
         """Do nothing: a prefix without objects doesn't exist."""
+
+
+def _code(error: OSError) -> str | None:
+    """Return the code of S3's answer behind an error, None for other errors. s3fs has FileExistsError only
+    for answers that name the condition, which not all servers do."""
+    answer = getattr(error.__cause__, "response", None)
+    return answer["Error"].get("Code") if isinstance(answer, dict) and "Error" in answer else None
 
 
 def _name(found: Mapping[str, object]) -> str:

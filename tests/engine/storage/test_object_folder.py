@@ -210,6 +210,48 @@ def test_a_failed_answer_is_no_absence(monkeypatch: pytest.MonkeyPatch) -> None:
         folder.exists("epoch.000002")
 
 
+class Answered(Exception):
+    """An error of botocore's form."""
+
+    def __init__(self, code: str) -> None:
+        super().__init__(code)
+        self.response = {"Error": {"Code": code}}
+
+
+class Answering(MemoryStorage):
+    """A storage that answers the first creations with codes, as s3fs passes them on."""
+
+    codes: list[str]
+
+    def pipe_file(self, path: str, value: bytes, mode: str = "overwrite") -> None:
+        if self.codes:
+            code = self.codes.pop(0)
+            raise OSError(22, code) from Answered(code)
+        super().pipe_file(path, value, mode=mode)
+
+
+def test_a_refusal_that_does_not_name_the_condition_is_understood() -> None:
+    storage = Answering()
+    storage.codes = ["PreconditionFailed", "ServiceUnavailable"]
+    folder = memory_folder(storage)
+    with pytest.raises(FileExistsError):
+        folder.create("epoch.000001", b"")
+    with pytest.raises(OSError, match="ServiceUnavailable"):
+        folder.create("epoch.000001", b"")
+
+
+def test_creations_at_the_same_moment_are_tried_again() -> None:
+    storage = Answering()
+    storage.codes = ["ConditionalRequestConflict"] * 2
+    folder = memory_folder(storage)
+    folder.create("epoch.000001", b"a")
+    assert folder.read("epoch.000001") == b"a"
+
+    storage.codes = ["ConditionalRequestConflict"] * 5
+    with pytest.raises(OSError, match="ConditionalRequestConflict"):
+        folder.create("epoch.000002", b"a")
+
+
 def test_paths_are_located(tmp_path: Path) -> None:
     folder, name = located(str(tmp_path / "a.arrow"))
     assert (folder.address, name, folder.path(name)) == (str(tmp_path), "a.arrow", str(tmp_path / "a.arrow"))
