@@ -22,9 +22,9 @@ import numpy as np
 import pyarrow as pa
 
 from sqlfront_engine.processors.spool.spool_write import SpoolWrite
-from sqlfront_engine.spool import growing_file
 from sqlfront_engine.spool.reading import Verification, read_spool
 from sqlfront_engine.spool.spool_file import SpoolFile, SpoolSettings, SpoolWriter
+from sqlfront_engine.storage import growing_file
 from sqlfront_engine.testing import CountingMemory, lone_context, run_processor
 from sqlfront_values.columns.batches import split_batch
 from sqlfront_values.partitioning.partitions import DEFAULT_PARTITIONS, partition_ids
@@ -150,7 +150,7 @@ class Ways:
             self._one = writer.finish()
 
     def _write_unchecked(self) -> None:
-        with patch.object(growing_file, "crc32c", lambda data, checksum: 0):
+        with patch.object(growing_file, "crc32", lambda data, checksum: 0):
             self._write_one(self._plain)
         self._one = msgspec.structs.replace(self._one, checksum=0)
 
