@@ -139,10 +139,9 @@ def _copied(run: StatementRun, name: str, table: KeyedTable, fields: list[pa.Fie
         )
     )
     try:
-        snapshot = table.snapshot()
-        rows = LogicalScan(name, table, snapshot, tuple(range(len(names))))
+        rows = LogicalScan(name, table, table.snapshot(), tuple(range(len(names))))
         run.store(wide, assign(rows, name, wide.schema, tuple(names)))
-        wide.set_indexes(snapshot.indexes)
+        wide.succeed(table)
     except BaseException:
         wide.drop()
         raise

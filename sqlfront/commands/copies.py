@@ -161,7 +161,7 @@ def fill(run: StatementRun, entry: TableEntry) -> tuple[int, CopyBasis]:
         version = context.catalog.version
         plan, lookups = run.found_rows(entry.name, cached.origin)
         basis = CopyBasis(entry.name, version, _sources(plan), lookups)
-        rows = run.store(cached.copy, plan, overwrite=True)
+        rows = replace(run, token=None).store(cached.copy, plan, overwrite=True)
         _keep(context, entry, basis)
     return rows, basis
 

@@ -5,6 +5,7 @@ When the query has ended, the statement itself runs, and takes the job's rows in
 """
 
 import secrets
+import time
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Final, NoReturn
@@ -33,7 +34,7 @@ from sqlfront_engine.durable.event_store.events import JobSubmitted
 from sqlfront_engine.durable.stages import StagePlan
 from sqlfront_engine.spool.spool_file import SpoolFile
 from sqlfront_planner.binder import bind
-from sqlfront_planner.catalog import TableEntry, already_exists
+from sqlfront_planner.catalog import Entry, TableEntry, already_exists
 from sqlfront_planner.logical import LogicalPlan
 from sqlfront_planner.statement import parse
 from sqlfront_planner.statements.directories import directory_target
@@ -55,7 +56,7 @@ from sqlfront_planner.statements.structs import (
     ShowJobs,
 )
 from sqlfront_planner.table_changes.insertion import assign
-from sqlfront_values.errors import NotSupportedError, ProgrammingError
+from sqlfront_values.errors import Error, NotSupportedError, ProgrammingError
 from sqlfront_values.settings import Settings
 from sqlfront_values.types import BIGINT, STRING, TIMESTAMP
 
@@ -76,6 +77,14 @@ _JOBS: Final = pa.schema(
         ("statement", STRING),
     ]
 )
+#: Seconds for which a statement that puts a job's rows into its target is repeated while the cluster changes,
+#: and seconds to wait for a change before the next attempt: members that were lost come back within some
+#: seconds, and a lost client, which may hold the table, leaves the cluster after the silence limit.
+_PATIENCE: Final = 60.0
+_CHANGE: Final = 0.5
+#: The SQLSTATEs of errors of a cluster that is changing: it has changed, there is no member, a member or the
+#: keeper was lost, or was lost before its answer.
+_CHANGING: Final = frozenset({"40001", "08001", "08006", "08007"})
 _FACTS: Final = pa.schema([("fact", STRING), ("value", STRING)])
 _STAGES: Final = pa.schema(
     [("stage", BIGINT), ("tasks", STRING), ("reads", STRING), ("materialised", STRING), ("vertices", STRING)]
@@ -322,11 +331,31 @@ class StatementTarget:
         _check_target(StatementRun(self._context), self._statement, rows, token)
 
     def put(self, token: str, files: tuple[SpoolFile, ...]) -> None:
-        """Run the statement on the rows of the job's ``files``, in order: all rows are written or none.
-        Raises the error of the statement, or of a damaged file."""
+        """Run the statement on the rows of the job's ``files``, in order: all rows are written or none. If
+        the cluster changes meanwhile, the statement runs again, unless the target has the rows. Raises the
+        error of the statement, or of a damaged file."""
         rows = SpooledRows(f"job {token}", self._schema, files).plan()
-        self._run(StatementRun(self._context, source=rows, token=token))
+        deadline = time.monotonic() + _PATIENCE
+        while not self._is_put(StatementRun(self._context, source=rows, token=token), token, deadline):
+            assert self._context.cluster is not None
+            self._context.cluster.await_change(_CHANGE)
         self._delivered.add(token)
+
+    def _is_put(self, run: StatementRun, token: str, deadline: float) -> bool:
+        """Run the statement once; return True if the target then has the rows, False if the cluster has
+        changed and it is not ``deadline`` (of the monotonic clock) yet. Raises the statement's error
+        otherwise."""
+        try:
+            self._run(run)
+        except Error as error:
+            if self._context.cluster is None:
+                raise
+            if self.settle(token):
+                return True
+            if error.sqlstate not in _CHANGING or time.monotonic() > deadline:
+                raise
+            return False
+        return True
 
     def _run(self, run: StatementRun) -> None:
         statement = self._statement
@@ -340,13 +369,12 @@ class StatementTarget:
 
     def settle(self, token: str) -> bool:
         """Return whether the target has the rows of the job already. If another process has written the rows,
-        as files, also complete that process's work: list the files of an INSERT's table again, or enter the
-        table of a CREATE TABLE in this session's catalog, over the files."""
+        as files or into a memory table of the cluster, also complete that process's work: list the files of
+        an INSERT's table again, or enter the table of a CREATE TABLE over files in this session's catalog."""
         if token in self._delivered:
             return True
         run, statement = StatementRun(self._context), self._statement
-        location = self._location(run)
-        if location is None or not has_files_of(location, token, self._context.files):
+        if not _has_rows(run, statement, token):
             return False
         match statement:
             case Insert():
@@ -356,29 +384,30 @@ class StatementTarget:
                 tables.create_table(run, again)
         return True
 
-    def _location(self, run: StatementRun) -> str | None:
-        """Return the directory into which the statement writes files; None if it writes to memory, or if the
-        session chooses the directory of a new table."""
-        match self._statement:
-            case InsertDirectory():
-                return absolute_path(directory_target(self._statement, _no_parameter).path)
-            case Insert():
-                table = _origin(run, self._statement.name)
-                return table.location if isinstance(table, FileTable) else None
-            case _:
-                return self._statement.location
+
+def _has_rows(run: StatementRun, statement: CreateTable | Insert | InsertDirectory, token: str) -> bool:
+    """Return whether the target of the statement has the rows of the job ``token``. Raises
+    TABLE_OR_VIEW_NOT_FOUND for an INSERT into an unknown table."""
+    match statement:
+        case InsertDirectory():
+            location: str | None = absolute_path(directory_target(statement, _no_parameter).path)
+        case Insert():
+            table = _table_of(run.entry(statement.name))
+            if isinstance(table, SpreadTable):
+                return table.has_rows_of(token)
+            location = table.location if isinstance(table, FileTable) else None
+        case CreateTable():
+            made = _table_of(run.context.catalog.own(name_parts(statement.name), temporary=False))
+            if isinstance(made, SpreadTable):
+                return made.has_rows_of(token)
+            location = statement.location
+    return location is not None and has_files_of(location, token, run.context.files)
 
 
-def _is_filled(run: StatementRun, statement: CreateTable, token: str) -> bool:
-    """Return whether the files at the table's LOCATION are those that the job ``token`` has written; False
-    for an empty token, and without LOCATION."""
-    location = statement.location
-    return bool(token) and location is not None and has_files_of(location, token, run.context.files)
-
-
-def _origin(run: StatementRun, name: str) -> Table | None:
-    """Return the table of the dotted name, the origin if the table is cached; None for a view."""
-    origin = origin_of(run.entry(name))
+def _table_of(entry: Entry | None) -> Table | None:
+    """Return the table of a catalog's entry, the origin if the table is cached; None for a view and without
+    an entry."""
+    origin = None if entry is None else origin_of(entry)
     return origin.table if isinstance(origin, TableEntry) else None
 
 
@@ -387,12 +416,7 @@ def _check_target(run: StatementRun, statement: JobStatement, rows: LogicalPlan,
     before a job is accepted or resumed. ``token``: the id of a job to resume, empty for a new job."""
     match statement:
         case Insert():
-            entry = run.entry(statement.name)
-            table = writable(entry)
-            if isinstance(table, SpreadTable):
-                raise NotSupportedError(
-                    f"a durable job into the memory table `{entry.name}` of several members"
-                )
+            table = writable(run.entry(statement.name))
             assign(rows, statement.name, table.schema, statement.columns)
         case CreateTable():
             tables.check_new_table(statement, rows.schema)
@@ -400,7 +424,7 @@ def _check_target(run: StatementRun, statement: JobStatement, rows: LogicalPlan,
             if (
                 present is not None
                 and statement.mode is CreateMode.ERROR
-                and not _is_filled(run, statement, token)
+                and not (token and _has_rows(run, statement, token))
             ):
                 raise already_exists(present)
         case InsertDirectory():

@@ -88,8 +88,8 @@ class StatementRun(msgspec.Struct, frozen=True):
     """A run of one command: its ``request``, and the ``context`` of the session. A run outside of a statement
     has an empty request. A durable job sets two fields when it has the command put the job's rows into a
     table or directory. ``source``: a plan whose rows replace those of the statement's query, None = the query
-    itself is bound and run. ``token``: the job's id, which the names of all written files then contain, None
-    = each file has a unique name."""
+    itself is bound and run. ``token``: the job's id, which the names of all written files then contain, and
+    which a memory table of a cluster remembers; None = each file has a unique name."""
 
     context: Context
     request: StatementRequest = _NO_REQUEST
@@ -163,7 +163,8 @@ class StatementRun(msgspec.Struct, frozen=True):
         if self.context.cluster is None or not isinstance(table, SpreadTable):
             zone = self.context.settings.time_zone
             return insert_all(table, self.rows(plan), overwrite=overwrite, time_zone=zone, token=self.token)
-        with table.storing(overwrite=overwrite) as version:
+        jobs = () if self.token is None else (self.token,)
+        with table.storing(overwrite=overwrite, jobs=jobs) as version:
             return self.publish(version, plan, version.keys)
 
     def publish(self, version: NextVersion, plan: LogicalPlan, keys: tuple[int, ...]) -> int:

@@ -21,10 +21,11 @@ from sqlfront_connectors.base import (
     WritableTable,
     insert_all,
 )
+from sqlfront_connectors.memory.segments.index import IndexDefinition
 from sqlfront_connectors.memory.segments.share import TableShare
 from sqlfront_connectors.memory.spread.share_statistics import ShareStatistics, merged, nothing
 from sqlfront_connectors.memory.spread.store import STORE, TableStore
-from sqlfront_connectors.memory.spread.table import SpreadTable, TableVersion, place_anew
+from sqlfront_connectors.memory.spread.table import MOST_JOBS, SpreadTable, TableVersion, place_anew
 from sqlfront_engine.dag import DAG, Edge, OnlyOn
 from sqlfront_engine.engine import JobConfig
 from sqlfront_engine.jobs.query_run import QueryRun
@@ -280,6 +281,43 @@ def test_a_share_that_comes_after_it_was_freed_is_forgotten() -> None:
     store.stage("t@1", TableShare(SCHEMA))
 
     assert "t@1" not in store
+
+
+def test_the_rows_of_a_job_come_once(members: Members) -> None:
+    table = SpreadTable("t", SCHEMA, Partitioning((0,), 271), members)
+    assert insert_all(table, [rows(1, 2)], token="job-1") == 2
+
+    for overwrite in (False, True):
+        with pytest.raises(OperationalError, match="`t` has the rows of the job job-1 already"):
+            insert_all(table, [rows(1, 2)], overwrite=overwrite, token="job-1")
+
+    assert members.read(table) == [(1, "1"), (2, "2")]
+
+
+def test_later_versions_know_the_jobs_of_earlier_ones(members: Members) -> None:
+    table, wide = (SpreadTable("t", SCHEMA, Partitioning((0,), 271), members) for _ in range(2))
+    insert_all(table, [rows(1)], token="job-1")
+    insert_all(table, [rows(2)], overwrite=True)
+    table.set_indexes((IndexDefinition("i", (1,)),))
+    insert_all(table, [rows(3)], token="job-2")
+    members.deal_anew(MEMBERS[1:] + MEMBERS[:1])
+    place_anew(table)
+    insert_all(wide, [rows(2, 3)])
+    wide.succeed(table)
+
+    for each in (table, wide):
+        assert each.snapshot().held.jobs == ("job-1", "job-2")
+        assert each.snapshot().indexes == (IndexDefinition("i", (1,)),)
+        assert members.read(each) == [(2, "2"), (3, "3")]
+
+
+def test_a_table_knows_its_latest_jobs_only(members: Members) -> None:
+    table = SpreadTable("t", SCHEMA, None, members)
+    for number in range(MOST_JOBS + 1):
+        table.publish((), overwrite=False, job=f"job-{number}")
+
+    assert table.snapshot().held.jobs == tuple(f"job-{number}" for number in range(1, MOST_JOBS + 1))
+    assert not table.has_rows_of("job-0")
 
 
 def test_statistics_are_those_of_all_rows(members: Members) -> None:

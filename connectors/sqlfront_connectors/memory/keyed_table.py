@@ -163,9 +163,11 @@ class KeyedTable(ABC):
         self.drop()
 
     @abstractmethod
-    def publish(self, batches: Sequence[pa.RecordBatch], *, overwrite: bool) -> int:
+    def publish(self, batches: Sequence[pa.RecordBatch], *, overwrite: bool, job: str | None = None) -> int:
         """Publish the next version, with the rows of ``batches`` after all present rows, or with
-        ``overwrite`` in place of them. Return the number of rows in ``batches``."""
+        ``overwrite`` in place of them. Return the number of rows in ``batches``. ``job``: the id of the
+        durable job whose rows these are, None = no job's. A table of a cluster remembers the job, and raises
+        OperationalError if it has the job's rows already."""
 
     @property
     def in_place(self) -> bool:
@@ -200,21 +202,28 @@ class KeyedTable(ABC):
     def set_indexes(self, indexes: tuple[IndexDefinition, ...]) -> None:
         """Publish a version with the same rows that has exactly the indexes ``indexes``."""
 
+    def succeed(self, former: "KeyedTable") -> None:
+        """Publish a version with the same rows that has the indexes of ``former``, the table that this table
+        is about to replace in the catalog; the caller has to be in a block of the :meth:`turn` of
+        ``former``."""
+        self.set_indexes(former.snapshot().indexes)
+
     def begin_insert(
         self, *, overwrite: bool = False, time_zone: str = "UTC", token: str | None = None
     ) -> "MemoryWrite":
         """Start an insert, whose commit publishes the rows after all present rows, or with ``overwrite`` in
-        place of them. ``time_zone`` and ``token`` have no effect: the table has neither texts of times nor
-        files."""
-        return MemoryWrite(self, overwrite=overwrite)
+        place of them. ``time_zone`` has no effect: the table has no texts of times. ``token``: the ``job`` of
+        :meth:`publish`."""
+        return MemoryWrite(self, overwrite=overwrite, job=token)
 
 
 class MemoryWrite:
-    """An insert into a memory table; the rows stay in this process and invisible until :meth:`commit`."""
+    """An insert into a memory table; the rows stay in this process and invisible until :meth:`commit`.
+    ``job``: see :meth:`KeyedTable.publish`."""
 
-    def __init__(self, table: KeyedTable, *, overwrite: bool) -> None:
+    def __init__(self, table: KeyedTable, *, overwrite: bool, job: str | None = None) -> None:
         self._table = table
-        self._overwrite = overwrite
+        self._overwrite, self._job = overwrite, job
         self._batches: list[pa.RecordBatch] = []
         self._charged = 0
 
@@ -230,7 +239,7 @@ class MemoryWrite:
         """Publish all collected rows as one new version, and return their number. Raises OperationalError if
         the memory budget of tables is exceeded."""
         self._release()  # the version takes the batches' place
-        return self._table.publish(self._batches, overwrite=self._overwrite)
+        return self._table.publish(self._batches, overwrite=self._overwrite, job=self._job)
 
     def abort(self) -> None:
         """Discard the collected rows."""

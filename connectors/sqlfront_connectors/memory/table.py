@@ -125,9 +125,10 @@ class MemoryTable(KeyedTable):
         other writers."""
         return self._writer
 
-    def publish(self, batches: Sequence[pa.RecordBatch], *, overwrite: bool) -> int:
+    def publish(self, batches: Sequence[pa.RecordBatch], *, overwrite: bool, job: str | None = None) -> int:
         """Publish a version with these rows after all present rows, or with ``overwrite`` in place of all
-        present rows. Returns the number of rows in ``batches``."""
+        present rows. Returns the number of rows in ``batches``. ``job`` has no effect: the table ends with
+        the process that coordinates the job."""
         rows = sum(batch.num_rows for batch in batches)
         added: tuple[Segment, ...] = ()
         if rows > _MANY_ROWS:  # outside the lock: other writers need not wait

@@ -54,7 +54,8 @@ logger: Final = logging.getLogger(__name__)
 _MORE_MEMORY: Final = (
     "a larger memory_limit, or more parts (CREATE JOB ... OPTIONS (buckets n)), gives a task enough memory"
 )
-
+#: The class of the SQLSTATEs of lost connections.
+_CONNECTION: Final = "08"
 #: The name of the function that distributes rows by key, as the log has it.
 HASH_FUNCTION: Final = "murmur3_32, seed 42"
 
@@ -119,8 +120,9 @@ class Coordinator:
 
     def run(self) -> JobEnded:
         """Run the job to its end, and return the end, whose record is durable. A failed or cancelled job
-        returns its end, too. Raises :class:`JobSuspended` if the job is left to a successor, and the log's
-        error if the log can't be written: then the end of the job is unknown."""
+        returns its end, too. Raises :class:`JobSuspended` if the job is left to a successor. Raises the error
+        of the log if the log can't be written, and that of the target if the connection with the target is
+        lost (SQLSTATE class 08): then the end of the job is unknown, and left to a successor, too."""
         try:
             if self.state.ended is None:
                 self._write(self._end())
@@ -151,12 +153,18 @@ class Coordinator:
         except _CancelledError:
             ended = JobEnded(JobEnd.CANCELLED)
         except Error as error:
-            if self._log.failure is not None:
+            if self._log.failure is not None or self._is_unsettled(error):
                 raise
             ended = JobEnded(JobEnd.FAILED, error=JobError.of(error))
         with self._deciding:
             self._decided = True
             return ended if self._asked is None else JobEnded(JobEnd.CANCELLED)
+
+    def _is_unsettled(self, error: Error) -> bool:
+        """Return whether ``error`` leaves it unknown whether the target has the rows: the connection with the
+        target was lost (SQLSTATE class 08) when the rows were about to be put there, or may have been."""
+        is_lost = (error.sqlstate or "").startswith(_CONNECTION)
+        return is_lost and self.state.prepared is not None and self.state.committed is None
 
     def _settled(self) -> JobEnded | None:
         """Return the end of a job whose rows a former coordinator has put into the target, after completing

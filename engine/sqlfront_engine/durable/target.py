@@ -11,8 +11,9 @@ class JobTarget(Protocol):
 
     def put(self, token: str, files: tuple[SpoolFile, ...]) -> None:
         """Put the rows of the files, in order, into the target: all of them or none. Raises
-        :class:`~sqlfront_engine.spool.reading.SpoolDamaged` for a damaged file, another error if the target
-        can't take the rows."""
+        :class:`~sqlfront_engine.spool.reading.SpoolDamaged` for a damaged file, an error with a SQLSTATE of
+        class 08 if the connection with the target is lost, so that the target may have the rows or not, and
+        another error if the target can't take the rows and has none of them."""
 
     def settle(self, token: str) -> bool:
         """Return whether the target has the rows of the job. If it has them, also complete the rest of

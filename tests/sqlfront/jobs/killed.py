@@ -7,7 +7,9 @@ and ``requested N`` (before and after the N-th object that the statement creates
 and ``written`` (before and after the rows are put into the target), ``commit`` (after the target's parts are
 written, before they appear), ``committed`` (after the record that says that the target has the rows), ``stage
 N`` (when the stage N is complete, and tasks of later stages have not begun), ``cancelled`` (after the record
-of a request to cancel, which the program makes).
+of a request to cancel, which the program makes). For a memory table of a cluster: ``publish`` (the
+members have the rows, which no query sees yet), ``sent`` (the request to publish the rows is sent, and may
+not be received) and ``published`` (the keeper has published the rows).
 """
 
 import os
@@ -20,7 +22,9 @@ from pathlib import Path
 from typing import Any, Final
 
 import sqlfront
+from sqlfront.cluster.processes import ProcessMembers
 from sqlfront.commands.jobs import StatementTarget
+from sqlfront_cluster.members.membership import Membership
 from sqlfront_connectors.files.file_write import FileWrite
 from sqlfront_engine.durable.event_store.event_log import EventLog
 from sqlfront_engine.durable.event_store.events import CancelRequested, Event, SinkCommitted
@@ -34,6 +38,8 @@ from sqlfront_engine.system_calls import SystemCalls
 
 #: The name of the job.
 NAME: Final = "daily"
+#: The secret of the cluster of the tests.
+SECRET: Final = "of the tests"
 #: A query that runs far longer than a test.
 LONG: Final = (
     "SELECT sum(a.id * b.id % 7) AS s FROM range(300000) a JOIN range(300000) b ON a.id % 1000 <> b.id % 999"
@@ -45,10 +51,16 @@ STORE: Final = "SQLFRONT_TEST_STORE"
 
 
 def open_session(folder: Path) -> sqlfront.Connection:
-    """A session with the tables below the folder, and the store there or at the URL of the variable."""
-    store = os.environ.get(STORE) or str(folder / "store")
+    """A session with the tables below the folder, and the store there or at the URL of the variable; on the
+    cluster whose address is in the folder's file ``cluster``, if there is one."""
     # Few rows are collected, so that the job has several stages.
-    connection = sqlfront.connect(job_store=store, workers=2, collect_rows=100)
+    options: dict[str, Any] = {
+        "job_store": os.environ.get(STORE) or str(folder / "store"),
+        "collect_rows": 100,
+    }
+    if (folder / "cluster").exists():
+        return sqlfront.connect(cluster=(folder / "cluster").read_text(), secret=SECRET, **options)
+    connection = sqlfront.connect(workers=2, **options)
     for table in ("src", "sink"):
         place = folder / table
         if place.exists():
@@ -136,8 +148,28 @@ def _die_after_record(kind: type[Event]) -> None:
     EventLog.append_durably = append_and_die  # type: ignore[method-assign]
 
 
+def _die_at_publication(step: str) -> None:
+    publish, put = ProcessMembers.publish, Membership.put
+
+    def put_and_die(*arguments: Any) -> None:
+        put(*arguments)
+        _die()
+
+    def and_die(*arguments: Any) -> None:
+        if step == "published":
+            publish(*arguments)
+        if step == "sent":
+            Membership.put = put_and_die  # type: ignore[method-assign,assignment]
+            publish(*arguments)
+        _die()
+
+    ProcessMembers.publish = and_die  # type: ignore[method-assign,assignment]
+
+
 def _arm(step: str, number: int) -> None:
     match step:
+        case "publish" | "sent" | "published":
+            _die_at_publication(step)
         case "sync" | "synced":
             SystemCalls.sync = _killing_sync(number, after=step == "synced")  # type: ignore[method-assign]
         case "request" | "requested":

@@ -40,10 +40,13 @@ class TableDocument(msgspec.Struct, frozen=True):
     the table, the document is removed.
 
     ``reloaded``: whether the table is filled again from its source when rows are lost. ``number`` and
-    ``key``: the version's number, and the key under which members have its shares, None = no rows. ``known``:
-    the version's statistics as :func:`~sqlfront_connectors.memory.spread.share_statistics.encode_statistics`
-    encodes them. ``dealt``: the version of the member list that last changed the owners of partitions when
-    the version was made. ``owners``: the owner of each partition at that time.
+    ``key``: the version's number, and the key under which members have its shares, None = no rows.
+    ``known``: the version's statistics as
+    :func:`~sqlfront_connectors.memory.spread.share_statistics.encode_statistics` encodes them. ``dealt``:
+    the version of the member list that last changed the owners of partitions when the version was made.
+    ``owners``: the owner of each partition at that time. ``jobs``: the ids of the durable jobs whose rows the
+    table has taken, the latest ones (:class:`~sqlfront_connectors.memory.spread.table.TableVersion`); so the
+    successor of a job's coordinator, in any session, learns whether the job's rows are in the table.
     """
 
     name: str
@@ -57,6 +60,7 @@ class TableDocument(msgspec.Struct, frozen=True):
     dealt: int
     owners: tuple[str, ...]
     indexes: tuple[IndexDefinition, ...] = ()
+    jobs: tuple[str, ...] = ()
 
 
 def encode_table(table: SpreadTable, version: TableVersion, creator: str) -> bytes:
@@ -75,6 +79,7 @@ def encode_table(table: SpreadTable, version: TableVersion, creator: str) -> byt
             version.dealt,
             version.owners,
             version.indexes,
+            version.jobs,
         )
     )
 
@@ -93,4 +98,5 @@ def version_of(document: TableDocument) -> TableVersion:
         document.dealt,
         document.owners,
         document.indexes,
+        document.jobs,
     )

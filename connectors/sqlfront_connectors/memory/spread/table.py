@@ -69,6 +69,9 @@ LOST: Final = "58030"
 _MOST_WAYS: Final = 256
 #: Partitions that an error names at most, so that the message stays readable.
 _NAMED: Final = 10
+#: Durable jobs, the latest ones, whose ids a version keeps: each publication of a version sends the ids to
+#: all members, so that the limit bounds the size of the message.
+MOST_JOBS: Final = 100
 
 
 class ClusterAccess(MemberRequests, Protocol):
@@ -111,7 +114,8 @@ class TableVersion(msgspec.Struct, frozen=True):
     None = the version has no rows and no shares. ``known``: the statistics of all rows. ``dealt``: the
     version of the member list (not of the table) that last changed the partitions' owners before the shares
     were made. ``owners``: the owner of each partition at that time. ``indexes``: the indexes that every share
-    has.
+    has. ``jobs``: the ids of the durable jobs that have put their rows into the table, with this version or
+    an earlier one; the latest :data:`MOST_JOBS` of them, in the order of their commits.
     """
 
     number: int
@@ -120,6 +124,7 @@ class TableVersion(msgspec.Struct, frozen=True):
     dealt: int = 0
     owners: tuple[str, ...] = ()
     indexes: tuple[IndexDefinition, ...] = ()
+    jobs: tuple[str, ...] = ()
 
 
 class SpreadSnapshot(KeyedSnapshot):
@@ -285,38 +290,52 @@ class SpreadTable(KeyedTable):
                 if not self._turns:
                     self.members.end_turn(self)
 
+    def has_rows_of(self, job: str) -> bool:
+        """Return whether the durable job with the id ``job`` has put its rows into the table; the table knows
+        the latest :data:`MOST_JOBS` jobs that have done so."""
+        return job in self._current.held.jobs
+
     def next_version(
-        self, how: "ChangeMode", indexes: tuple[IndexDefinition, ...] | None = None
+        self,
+        how: "ChangeMode",
+        indexes: tuple[IndexDefinition, ...] | None = None,
+        jobs: tuple[str, ...] = (),
     ) -> "NextVersion":
         """Return a context manager that makes a new version, during which no other session writes.
 
         ``how``: the relation of the new version's rows to the present rows. ``indexes``: the indexes of the
-        new version, None = the indexes of the present version. If present rows stay, entering raises
-        OperationalError if partitions have moved or members with rows are lost.
+        new version, None = the indexes of the present version. ``jobs``: the ids of the durable jobs whose
+        rows the version takes. Entering raises OperationalError if present rows stay and partitions have
+        moved or members with rows are lost, and if the table has the rows of one of the ``jobs`` already.
         """
-        return NextVersion(self, how, indexes)
+        return NextVersion(self, how, indexes, jobs)
 
     @contextmanager
     def storing(
-        self, *, overwrite: bool, indexes: tuple[IndexDefinition, ...] | None = None
+        self,
+        *,
+        overwrite: bool,
+        indexes: tuple[IndexDefinition, ...] | None = None,
+        jobs: tuple[str, ...] = (),
     ) -> Iterator["NextVersion"]:
         """Return a context manager that makes a new version to which rows are added, or with ``overwrite`` a
         version in which new rows replace all present rows; no other session writes meanwhile. If present rows
         stay and their partitions have changed owners, the rows are first moved to the present owners.
-        ``indexes``: the indexes of the new version, None = the indexes of the present version."""
+        ``indexes``: the indexes of the new version, None = the indexes of the present version. ``jobs``: the
+        ids of the durable jobs whose rows the version takes."""
         with self.turn():
             if not overwrite and not self.in_place:
                 place_anew(self)
-            with self.next_version(
-                ChangeMode.OVERWRITE if overwrite else ChangeMode.APPEND, indexes
-            ) as version:
+            how = ChangeMode.OVERWRITE if overwrite else ChangeMode.APPEND
+            with self.next_version(how, indexes, jobs) as version:
                 yield version
 
-    def publish(self, batches: Sequence[pa.RecordBatch], *, overwrite: bool) -> int:
+    def publish(self, batches: Sequence[pa.RecordBatch], *, overwrite: bool, job: str | None = None) -> int:
         """Send the rows to the members that own their partitions, and publish a new version with these rows
         after all present rows, or with ``overwrite`` in place of all present rows. Returns the number of rows
-        sent."""
-        with self.storing(overwrite=overwrite) as version:
+        sent. ``job``: the id of the durable job whose rows these are, None = no job's. Raises
+        OperationalError if the table has the job's rows already."""
+        with self.storing(overwrite=overwrite, jobs=() if job is None else (job,)) as version:
             return self._publish(version, batches)
 
     def change_rows(self, rows: Sequence[RowValues], *, stores: bool, query: QueryRun | None = None) -> None:
@@ -333,6 +352,15 @@ class SpreadTable(KeyedTable):
         """Publish a version of the same rows with exactly these indexes; first every member makes its share
         with the indexes."""
         with self.storing(overwrite=False, indexes=indexes) as version:
+            self._publish(version, ())
+
+    def succeed(self, former: KeyedTable) -> None:
+        """Publish a version of the same rows with the indexes of ``former``, the spread table that this table
+        is about to replace in the catalog; the version also knows the jobs whose rows ``former`` has
+        taken."""
+        assert isinstance(former, SpreadTable)
+        held = former.snapshot().held
+        with self.storing(overwrite=False, indexes=held.indexes, jobs=held.jobs) as version:
             self._publish(version, ())
 
     def _publish(self, version: "NextVersion", batches: Sequence[pa.RecordBatch]) -> int:
@@ -376,11 +404,16 @@ class NextVersion:
     block ends without a publication, the version is discarded."""
 
     def __init__(
-        self, table: SpreadTable, how: ChangeMode, indexes: tuple[IndexDefinition, ...] | None = None
+        self,
+        table: SpreadTable,
+        how: ChangeMode,
+        indexes: tuple[IndexDefinition, ...] | None = None,
+        jobs: tuple[str, ...] = (),
     ) -> None:
         """Prepare the change. ``how``: the relation of the new version's rows to the present rows.
-        ``indexes``: the indexes of the new version, None = the indexes of the present version."""
-        self._indexes = indexes
+        ``indexes``: the indexes of the new version, None = the indexes of the present version. ``jobs``: the
+        ids of the durable jobs whose rows the version takes."""
+        self._indexes, self._jobs = indexes, jobs
         self.table = table
         self._how = how
         self._turn = table.turn()
@@ -402,6 +435,8 @@ class NextVersion:
             current = table.snapshot()
             self.base = current.held
             self.members = table.members.member_list
+            for job in filter(table.has_rows_of, self._jobs):
+                raise OperationalError(f"`{table.name}` has the rows of the job {job} already")
             if self._how is not ChangeMode.OVERWRITE:
                 current.check_complete()
                 if not table.in_place:
@@ -452,6 +487,7 @@ class NextVersion:
             self.members.dealt,
             self.members.owners,
             self._made_indexes,
+            self._made_jobs,
         )
         table.members.publish(table, version)
 
@@ -473,6 +509,10 @@ class NextVersion:
     @property
     def _made_indexes(self) -> tuple[IndexDefinition, ...]:
         return self.base.indexes if self._indexes is None else self._indexes
+
+    @property
+    def _made_jobs(self) -> tuple[str, ...]:
+        return (*self.base.jobs, *self._jobs)[-MOST_JOBS:]
 
     def __exit__(self, *_: object) -> None:
         # Read while no other session can publish: an interrupt may have come right after this session's
