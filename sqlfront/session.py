@@ -30,7 +30,7 @@ from sqlfront_planner.binder import NO_ARGUMENTS, Arguments
 from sqlfront_planner.catalog import Catalog, TableEntry
 from sqlfront_planner.lanes import Lane
 from sqlfront_planner.plan_cache import CachedPlan, PlanCache, arguments_key
-from sqlfront_planner.statement import is_query
+from sqlfront_planner.statement import is_about_jobs, is_query
 from sqlfront_values.errors import NO_MEMORY, Error, InterfaceError, NotSupportedError, ProgrammingError
 from sqlfront_values.expressions import Literal
 from sqlfront_values.java.surrogates import well_formed
@@ -394,7 +394,7 @@ class Session(ClosingContext):
         try:
             return job_commands.submit(self.context, request, name, options or {})
         except Error as error:
-            self.locate(error, text)
+            error.locate(text)  # without a hint: Spark runs no durable job
             raise
 
     def close(self) -> None:
@@ -554,7 +554,7 @@ _NOT_SPARKS: Final = frozenset(
 def _spark_hint(error: NotSupportedError, text: str) -> str | None:
     """The hint that a Spark session would run the statement, and how to get a Spark session; None if Spark
     would not run the statement either."""
-    if error.condition in _NOT_SPARKS:
+    if error.condition in _NOT_SPARKS or is_about_jobs(text):
         return None
     what = "the query" if is_query(text) else "the statement on Spark's own tables"
     return f"a Spark session runs {what}: connect(spark=...), or sqlfront --spark local[2] in the shell."

@@ -229,6 +229,16 @@ def test_rows_of_this_process_are_refused_by_name(connection: Connection) -> Non
     assert text.endswith("HINT: write the rows into a table of files, and read that table")
 
 
+def test_no_hint_sends_a_job_to_spark(connection: Connection) -> None:
+    query = "SELECT * FROM src TABLESAMPLE (10 PERCENT)"
+    with pytest.raises(sqlfront.NotSupportedError) as created:
+        connection.execute(f"CREATE JOB j AS {query}")
+    with pytest.raises(sqlfront.NotSupportedError) as submitted:
+        connection.session.submit_job(query)
+
+    assert (created.value.hint, submitted.value.hint) == (None, None)
+
+
 def test_a_cached_table_is_read_where_it_comes_from(connection: Connection) -> None:
     connection.execute("CACHE TABLE src")
     connection.execute("CREATE VIEW seen AS SELECT k FROM src WHERE id < 10")
