@@ -65,10 +65,10 @@ class LocalFolder:
     def sizes(self) -> Mapping[str, int]:
         """Return the sizes in bytes of the entries by their paths; empty if the directory doesn't exist."""
         sizes: dict[str, int] = {}
-        with suppress(FileNotFoundError), os.scandir(self.address) as entries:
-            for entry in entries:
-                with suppress(FileNotFoundError):
-                    sizes[entry.path] = entry.stat().st_size
+        for name in self.names():
+            path = self.path(name)
+            with suppress(FileNotFoundError):
+                sizes[path] = os.path.getsize(path)
         return sizes
 
     def modified(self, name: str) -> float:
