@@ -144,16 +144,32 @@ def watch(options: argparse.Namespace) -> NoReturn:
 
 
 def _stand_by(service: JobService) -> float:
-    """Wait until this process has taken over jobs, and until these have ended; write a line about each end.
-    Return the seconds to wait before the next watch: some if a job could not be taken over."""
+    """Wait until this process has taken over jobs, and until these have ended; write a line about each end,
+    and about each error of the store, such as that of a storage that doesn't answer for a while. Return the
+    seconds to wait before the next watch: some if a job could not be taken over."""
+    left: list[DurableJobStatus] = []
+    complete, told = False, ""
     while not service.is_owner:
         time.sleep(_LOOK)
-        left = [job for job in service.jobs() if not job.has_ended]
-        complete = service.take_over()
+        try:
+            left = [job for job in service.jobs() if not job.has_ended]
+            complete = service.take_over()
+        except OperationalError as error:
+            if str(error) != told:
+                told = str(error)
+                _tell(told)
     for job in left:
-        if service.status(job.id).phase is not JobPhase.RECOVERING:
-            _tell_end(service.wait(job.id, None))
+        try:
+            if service.status(job.id).phase is not JobPhase.RECOVERING:
+                _tell_end(service.wait(job.id, None))
+        except OperationalError as error:
+            complete = False
+            _tell(str(error))
     return 0.0 if complete else _PAUSE
+
+
+def _tell(text: str) -> None:
+    print(f"sqlfront: {text}", file=sys.stderr, flush=True)
 
 
 def _name(status: DurableJobStatus) -> str:

@@ -11,6 +11,7 @@ import pytest
 
 import sqlfront
 from sqlfront.jobs.job_status import JobPhase
+from sqlfront.shell.job import _stand_by as stand_by
 from sqlfront_engine.durable.event_store import ownership
 from tests.engine.storage.buckets import BucketStorage, buckets, objects
 from tests.sqlfront.jobs.killed import NAME, STORE, open_session, run_killed
@@ -111,6 +112,31 @@ def test_a_second_session_reads_and_does_not_write(
         assert job.result().collect() == RIGHT
         first.close()
         second.execute("CREATE JOB other AS SELECT 1")  # at once: the lease was released
+
+
+@pytest.mark.soak
+def test_the_watch_outlives_a_storage_that_does_not_answer(
+    folder: Path, bucket: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run_killed(folder, QUERY, "stage", 1)
+    failures, ls = [1, 2, 3], BucketStorage.ls
+
+    def failing(self: BucketStorage, path: str, detail: bool) -> object:
+        if failures:
+            raise TimeoutError(f"no answer {failures.pop() > 1}")
+        return ls(self, path, detail)
+
+    with open_session(folder) as connection:
+        service = connection.session.context.jobs
+        assert service is not None
+        monkeypatch.setattr(BucketStorage, "ls", failing)
+        assert stand_by(service) == 0.0
+
+    told = capsys.readouterr().err.splitlines()
+    assert told[:2] == [
+        f"sqlfront: the job store {URL} can't be used: no answer {word}" for word in (True, False)
+    ]
+    assert told[2].startswith("daily: finished, ")
 
 
 #: Begins a job, and says so; goes on when it is told to.
