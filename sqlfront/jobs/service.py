@@ -140,7 +140,7 @@ class JobService(ClosingContext):
         written, or another process owns it."""
         chosen = job_settings(options)
         with self._changing():
-            self._remove_unaccepted()
+            self._remove_leftovers()
             if self.find(name) is not None:
                 raise ProgrammingError(
                     f"there is a job `{name}` already; DROP JOB removes it, CREATE OR REPLACE JOB replaces it"
@@ -287,10 +287,18 @@ class JobService(ClosingContext):
             if run.status.has_ended:
                 self._held.pop(run.submitted.job, None)
 
-    def _remove_unaccepted(self) -> None:
-        """Remove what is left of jobs that were never accepted, because their process died before."""
+    def _remove_leftovers(self) -> None:
+        """Remove what is left of jobs that were never accepted, because their process died before, and the
+        files of jobs that were dropped: a process that had lost such a job, or a member of it, may have
+        completed a file afterwards. Raises OperationalError if the files can't be listed or removed."""
         for job in self._stored.unaccepted():
             self._store.remove(job)
+        try:
+            spool = open_folder(self._spool)
+            for job in set(spool.names()).difference(self._store.jobs()):
+                spool.folder(job).remove()
+        except OSError as error:
+            raise OperationalError(f"{self._spool} can't be cleaned up: {error}") from error
 
     def _own(self) -> None:
         if not self.is_owner:
@@ -433,8 +441,12 @@ class JobService(ClosingContext):
         there is no such job, or its log can't be read."""
         return self._stored.read(job).submitted
 
+    @property
+    def _spool(self) -> str:
+        return os.path.join(self.address, _SPOOL)
+
     def _folder(self, job: str) -> str:
-        return os.path.join(self.address, _SPOOL, job)
+        return os.path.join(self._spool, job)
 
     @contextmanager
     def _changing(self) -> Iterator[None]:

@@ -50,14 +50,16 @@ LONG: Final = (
 STORE: Final = "SQLFRONT_TEST_STORE"
 
 
+def store_of(folder: Path) -> str:
+    """The store below the folder, or the URL of the variable."""
+    return os.environ.get(STORE) or str(folder / "store")
+
+
 def open_session(folder: Path) -> sqlfront.Connection:
     """A session with the tables below the folder, and the store there or at the URL of the variable; on the
     cluster whose address is in the folder's file ``cluster``, if there is one."""
     # Few rows are collected, so that the job has several stages.
-    options: dict[str, Any] = {
-        "job_store": os.environ.get(STORE) or str(folder / "store"),
-        "collect_rows": 100,
-    }
+    options: dict[str, Any] = {"job_store": store_of(folder), "collect_rows": 100}
     if (folder / "cluster").exists():
         return sqlfront.connect(cluster=(folder / "cluster").read_text(), secret=SECRET, **options)
     connection = sqlfront.connect(workers=2, **options)

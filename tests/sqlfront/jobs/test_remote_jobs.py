@@ -15,6 +15,7 @@ from sqlfront.shell.job import _stand_by as stand_by
 from sqlfront_engine.durable.event_store import ownership
 from tests.engine.storage.buckets import BucketStorage, buckets, objects
 from tests.sqlfront.jobs.killed import NAME, STORE, open_session, run_killed
+from tests.sqlfront.jobs.soak import soak
 from tests.sqlfront.jobs.test_killed_jobs import QUERY, RIGHT, TARGETS, folder, go_on
 from tests.sqlfront.jobs.waiting import wait_until
 
@@ -115,6 +116,18 @@ def test_a_second_session_reads_and_does_not_write(
 
 
 @pytest.mark.soak
+@pytest.mark.timeout(1800)
+def test_soak(tmp_path: Path, bucket: Path) -> None:
+    """Jobs in processes that are killed at random moments: no wrong row, no stuck job, no object left."""
+    folder = tmp_path / "soak"
+    folder.mkdir()
+
+    assert soak(folder, 100, seed=1)["jobs"] == 100
+
+    assert left(bucket) == []
+
+
+@pytest.mark.soak
 def test_the_watch_outlives_a_storage_that_does_not_answer(
     folder: Path, bucket: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -144,6 +157,7 @@ STOPPED = """
 import sys
 from pathlib import Path
 from sqlfront_engine.durable.job_state import JobState
+from tests.sqlfront.jobs.soak import soak
 from tests.sqlfront.jobs.killed import open_session
 apply = JobState.apply
 def stopping(self, event):

@@ -77,6 +77,24 @@ def spooled(folder: Path) -> list[str]:
     return os.listdir(spool) if spool.exists() else []
 
 
+def test_files_of_jobs_that_are_gone_are_removed_with_the_next_job(
+    connection: Connection, folder: Path
+) -> None:
+    """A process that has lost a job may complete a file when the job is dropped."""
+    connection.execute("CREATE JOB j AS SELECT 1")
+    ended(connection)
+    kept = spooled(folder)
+    late = folder / "store" / "spool" / "20260101-000000-0badc0de"
+    late.mkdir()
+    (late / "0.0.0-1.1.arrow").touch()
+
+    connection.execute("CREATE JOB other AS SELECT 1")
+
+    ended(connection, "other")
+    assert kept == [job_of(connection, "j").id]
+    assert sorted(spooled(folder)) == sorted([*kept, job_of(connection, "other").id])
+
+
 # ---- names
 
 
