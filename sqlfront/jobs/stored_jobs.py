@@ -11,6 +11,7 @@ from sqlfront_engine.durable.event_store.events import JobEnd, JobSubmitted
 from sqlfront_engine.durable.event_store.job_store import JobStore
 from sqlfront_engine.durable.event_store.replay import Replay
 from sqlfront_engine.durable.job_state import JobState
+from sqlfront_engine.storage.requests import at_once
 from sqlfront_values.errors import Error, OperationalError
 
 
@@ -52,18 +53,21 @@ class StoredJobs:
 
     def __iter__(self) -> Iterator[StoredJob]:
         """Yield the jobs whose logs can be read, in the order of creation."""
-        found = [self.find(job) for job in self._store.jobs()]
-        yield from _in_order(job for job in found if isinstance(job, StoredJob))
+        yield from _in_order(job for _, job in self._found() if isinstance(job, StoredJob))
+
+    def _found(self) -> list[tuple[str, StoredJob | Error | None]]:
+        jobs = self._store.jobs()
+        found = at_once(self.find, jobs) if self._store.is_remote else map(self.find, jobs)
+        return [*zip(jobs, found, strict=True)]
 
     def unreadable(self) -> list[DurableJobStatus]:
         """Return the status of each job whose log can't be read."""
-        found = ((job, self.find(job)) for job in self._store.jobs())
-        return [unreadable(job, error) for job, error in found if isinstance(error, Error)]
+        return [unreadable(job, error) for job, error in self._found() if isinstance(error, Error)]
 
     def unaccepted(self) -> list[str]:
         """Return the ids of jobs that were never accepted, but have left files in the store, for example
         since a process died while it stored the job."""
-        return [job for job in self._store.jobs() if self.find(job) is None]
+        return [job for job, found in self._found() if found is None]
 
     def find(self, job: str) -> StoredJob | Error | None:
         """Return the job with the id ``job``; or, if the job's log can't be read, the error of the reading;

@@ -10,6 +10,7 @@ removed in the same way wherever they are::
       LocalFolder    a directory: fsync, rename, exclusive creation by the system    local_folder
       ObjectFolder   a prefix of an object storage, through fsspec                   object_folder
     GrowingFile      a file that is absent until it is complete                      growing_file
+    at_once          several requests at a time                                      requests
 
 Reading order: :mod:`.folders`, :mod:`.growing_file`, :mod:`.local_folder`, :mod:`.object_folder`,
 :mod:`.addresses`.

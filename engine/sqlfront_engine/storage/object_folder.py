@@ -20,18 +20,18 @@ Members of a cluster thus need only the URL.
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from importlib import import_module
 from itertools import count
 from threading import Lock
-from typing import BinaryIO, Final, Protocol, TypeVar
+from typing import BinaryIO, Final, Protocol
 
 import pyarrow as pa
 
 from sqlfront_engine.file_access import FileAccess
 from sqlfront_engine.storage.growing_file import GrowingFile
+from sqlfront_engine.storage.requests import at_once
 from sqlfront_values.errors import OperationalError
 
 #: The protocols of URLs whose implementation creates an object only if it is absent, each with the package
@@ -52,8 +52,6 @@ _PATTERNS: Final = "*?[]"
 _PART: Final = 8 * 2**20
 #: Bytes that a reader requests beyond those that it needs: neighbouring buckets are small.
 _READ_AHEAD: Final = 2**20
-#: Requests that are under way at a time when many objects are read or removed.
-_REQUESTS: Final = 16
 #: Bytes of objects of logs that a folder and its subfolders keep in memory.
 _KEPT: Final = 32 * 2**20
 
@@ -61,9 +59,6 @@ _KEPT: Final = 32 * 2**20
 #: should try again. Seconds before the second attempt.
 _CONFLICTS: Final = 5
 _PAUSE: Final = 0.05
-
-_Input = TypeVar("_Input")
-_Output = TypeVar("_Output")
 
 
 class WritableObject(Protocol):
@@ -347,7 +342,7 @@ class ObjectFolder:
     def read_each(self, names: Sequence[str]) -> Iterator[bytes]:
         """Yield the bytes of each object, in the order of the names: by several requests at a time, and only
         for objects that are not in memory."""
-        return iter(_at_once(lambda name: self._kept.get(self._object(name), lambda: self.read(name)), names))
+        return iter(at_once(lambda name: self._kept.get(self._object(name), lambda: self.read(name)), names))
 
     @contextmanager
     def opened(self, name: str, access: FileAccess) -> Iterator[pa.NativeFile]:
@@ -406,7 +401,7 @@ class ObjectFolder:
 
     def remove_files(self, names: Iterable[str]) -> None:
         """Remove objects, by several requests at a time; names of objects that don't exist are ignored."""
-        _at_once(self._remove_file, list(names))
+        at_once(self._remove_file, list(names))
 
     def _remove_file(self, name: str) -> None:
         with _storage_errors(self.path(name)), suppress(FileNotFoundError):
@@ -425,15 +420,6 @@ def _code(error: OSError) -> str | None:
 
 def _name(found: Mapping[str, object]) -> str:
     return str(found["name"]).rstrip("/").rpartition("/")[2]
-
-
-def _at_once(call: Callable[[_Input], _Output], inputs: Sequence[_Input]) -> list[_Output]:
-    """Return the results of the calls, of which several run at a time, in the order of the inputs. Raises the
-    error of the first call that fails."""
-    if len(inputs) < 2:
-        return [call(one) for one in inputs]
-    with ThreadPoolExecutor(min(_REQUESTS, len(inputs)), "sqlfront-objects") as pool:
-        return list(pool.map(call, inputs))
 
 
 @contextmanager
