@@ -49,7 +49,9 @@ if TYPE_CHECKING:
     from sqlfront.information_schema import service as information_schema
     from sqlfront.jobs import service as job_services
     from sqlfront.jobs.durable_job import DurableJob
-    from sqlfront.jobs.service import StoredTarget
+    from sqlfront.jobs.job_plan import JobPlan
+    from sqlfront.jobs.job_session import StoredTarget
+    from sqlfront.jobs.spread_sources import VersionSource
     from sqlfront.lanes import light
     from sqlfront.observability import watching
     from sqlfront.observability.observation import Observation
@@ -129,7 +131,7 @@ class Session(ClosingContext):
             store = None
             if config.job_store is not None:
                 members = own if own is not None and own.door is not None else None
-                store = job_services.JobService(config.job_store, engine, parts.read, parts.target, members)
+                store = job_services.JobService(config.job_store, engine, parts, members)
                 undo.callback(store.close)
             path_table = partial(_path_table, runner, plans, store, files, engine.memory, parts)
             observer = None
@@ -597,7 +599,7 @@ def _free(
 class _WithContext:
     """Functions that other parts of a session call, and that need the session's context. The context is made
     after those parts, so that ``context`` is set later. The methods give the tables of ``information_schema``
-    and the targets and rows of durable jobs."""
+    and the sources, targets and rows of durable jobs."""
 
     def __init__(self) -> None:
         self.context: weakref.ref[Context] | None = None
@@ -615,6 +617,11 @@ class _WithContext:
         """Return the object that puts the rows of a durable job into the job's target table or directory;
         None for a query, whose rows stay in the job's files."""
         return job_commands.target_of(self._opened(), submitted)
+
+    def sources(self, plan: "JobPlan") -> "Mapping[str, VersionSource]":
+        """Return the versions of spread tables that a durable job with the ``plan`` reads, by key, for a
+        takeover of the job. Raises OperationalError if such a table has changed, or isn't known here."""
+        return job_commands.sources_of(self._opened(), plan)
 
     def _opened(self) -> Context:
         context = None if self.context is None else self.context()

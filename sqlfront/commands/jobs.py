@@ -8,6 +8,7 @@ import secrets
 import time
 from collections.abc import Iterator, Mapping
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, Final, NoReturn
 
 import pyarrow as pa
@@ -19,9 +20,10 @@ from sqlfront.commands.run import NOTHING, CommandOutcome, StatementRun, origin_
 from sqlfront.config import Config
 from sqlfront.jobs import listing
 from sqlfront.jobs.job_options import job_settings
-from sqlfront.jobs.job_plan import PlannedJob, plan_job, schema_of, settings_of
+from sqlfront.jobs.job_plan import JobPlan, PlannedJob, plan_job, schema_of, settings_of
 from sqlfront.jobs.job_status import DurableJobStatus, JobPhase, as_error, job_time
 from sqlfront.jobs.spooled_rows import SpooledRows
+from sqlfront.jobs.spread_sources import VersionSource, VersionTable
 from sqlfront.lanes.request import StatementRequest
 from sqlfront.state.cached_table import writable
 from sqlfront.state.options import Options
@@ -288,9 +290,35 @@ def _planned(run: StatementRun, statement: JobStatement, settings: Settings) -> 
 
 def bound_for_job(run: StatementRun, query: Query) -> LogicalPlan:
     """Return the logical plan of a query that a durable job runs. The plan reads relations themselves, not
-    CACHE TABLE's copies: the process that takes the job over has no such copies."""
-    catalog = run.context.catalog.mapped(origin_of)
-    return bind(query, catalog, run.context.bind_settings, run.arguments)
+    CACHE TABLE's copies: the process that takes the job over has no such copies. Of a spread table, the plan
+    reads one version, the present one."""
+    context = run.context
+    catalog = context.catalog.mapped(partial(_for_job, holder=_holder(context)))
+    return bind(query, catalog, context.bind_settings, run.arguments)
+
+
+def _for_job(entry: Entry, holder: str | None) -> Entry:
+    """Return the catalog's entry as a durable job reads it. ``holder``: see
+    :class:`~sqlfront.jobs.spread_sources.VersionSource`."""
+    origin = origin_of(entry)
+    if isinstance(origin, TableEntry) and isinstance(origin.table, SpreadTable):
+        return replace(origin, table=VersionTable(origin.table, holder))
+    return origin
+
+
+def _holder(context: "Context") -> str | None:
+    """Return the name of this process in the cluster of other processes; None if the members are in this
+    process, and without members."""
+    cluster = context.cluster
+    return None if cluster is None or cluster.door is None else cluster.coordinator.name
+
+
+def sources_of(context: "Context", plan: JobPlan) -> Mapping[str, VersionSource]:
+    """Return the versions of spread tables that a job reads, by key, for the takeover of the job. ``plan``:
+    the job's plan. Raises OperationalError if such a table has changed (SQLSTATE 40001), or this session has
+    no such table."""
+    tables = [table for table in map(_table_of, context.catalog.entries()) if isinstance(table, SpreadTable)]
+    return {version.key: version.find(tables, _holder(context)) for version in plan.versions}
 
 
 def target_of(context: "Context", submitted: JobSubmitted) -> "StatementTarget | None":

@@ -8,6 +8,7 @@ import msgspec
 import pyarrow as pa
 
 from sqlfront.jobs.job_dag import job_dag
+from sqlfront.jobs.spread_sources import SourceVersion, VersionTable
 from sqlfront.state.cached_table import CachedTable
 from sqlfront_cluster import codec
 from sqlfront_cluster.codec.dags import decode_dag, encode_dag
@@ -41,13 +42,15 @@ class JobPlan(msgspec.Struct, frozen=True, array_like=True):
     """The plan of a job. ``dag``: the encoded DAG of the statement's query, with the values of the query's
     parameters. ``schema``: the logical schema of the query's rows. ``files``: the files that the DAG reads.
     ``held``: the names of the memory tables that the DAG reads; only the process that planned the job has
-    their rows. ``input_size``: the estimated bytes that the DAG's scans read."""
+    their rows. ``input_size``: the estimated bytes that the DAG's scans read. ``versions``: the versions of
+    spread tables that the DAG reads."""
 
     dag: bytes
     schema: pa.Schema
     files: tuple[SourceFile, ...]
     held: tuple[str, ...]
     input_size: float = 0.0
+    versions: tuple[SourceVersion, ...] = ()
 
     def encoded(self) -> bytes:
         """Return the plan as bytes, for :func:`decode_job_plan`."""
@@ -92,8 +95,9 @@ def settings_of(submitted: JobSubmitted) -> Settings:
 
 class PlannedJob(msgspec.Struct, frozen=True):
     """A statement's query, planned as a durable job. ``query``: the plan of the query, from which ``plan``
-    and ``stages`` are made. ``resources``: the rows of the memory tables that the job reads, by key; only
-    this process has these rows."""
+    and ``stages`` are made. ``resources``: by key, the rows of the memory tables that the job reads, which
+    only this process has, and a :class:`~sqlfront.jobs.spread_sources.VersionSource` for each version of a
+    spread table."""
 
     query: QueryPlan
 
@@ -108,8 +112,7 @@ def plan_job(
     """Plan a bound query as a durable job. ``values``: the values of the query's parameters;
     ``collect_rows``: the greatest estimated number of rows of an input that one member collects, instead of
     members exchanging rows. Raises NotSupportedError for a query that no durable job can run: a query that
-    calls Python functions of the user, or reads rows that are neither in files nor in a memory table of this
-    process."""
+    calls Python functions of the user, or reads rows that are neither in files nor in a memory table."""
     tables = [*_tables(bound)]
     for name, table in tables:
         _check_durable(name, table)
@@ -118,7 +121,9 @@ def plan_job(
     dag, resources = job_dag(plan, values, settings)
     files = tuple(dict.fromkeys(_source_file(path) for path in _paths(dag)))
     held = tuple(dict.fromkeys(name for name, table in tables if isinstance(table, MemoryTable)))
-    job = JobPlan(encode_dag(dag), plan.schema, files, held, plan.input_size)
+    read = dict.fromkeys(table.source for _, table in tables if isinstance(table, VersionTable))
+    versions = tuple(version for version in read if version is not None)
+    job = JobPlan(encode_dag(dag), plan.schema, files, held, plan.input_size, versions)
     return PlannedJob(plan, job, cut(dag), resources)
 
 
@@ -133,7 +138,7 @@ def _tables(bound: LogicalPlan) -> Iterator[tuple[str, Table]]:
 
 
 def _check_durable(name: str, table: Table) -> None:
-    if isinstance(table, FileTable | MemoryTable | RangeTable | SharedRows):
+    if isinstance(table, FileTable | MemoryTable | RangeTable | SharedRows | VersionTable):
         return
     kind = "a DataFrame or Arrow table of this session" if isinstance(table, ArrowTable) else table.format
     error = NotSupportedError(

@@ -3,14 +3,14 @@
 import logging
 import threading
 from collections.abc import Callable
+from contextlib import closing
 from typing import Final
 
 from sqlfront.jobs.job_status import DurableJobStatus, status_of
-from sqlfront_cluster.durable_tasks.member_runner import MemberRunner
 from sqlfront_engine.durable.coordinator import Coordinator, JobSuspended
 from sqlfront_engine.durable.event_store.event_log import EventLog
 from sqlfront_engine.durable.event_store.events import CancelRequested, JobSubmitted
-from sqlfront_engine.durable.thread_runner import ThreadRunner
+from sqlfront_engine.durable.split_runner import ClosableRunner
 from sqlfront_values.errors import Error
 
 logger: Final = logging.getLogger(__name__)
@@ -25,7 +25,7 @@ class RunningJob:
         submitted: JobSubmitted,
         coordinator: Coordinator,
         log: EventLog,
-        runner: ThreadRunner | MemberRunner,
+        runner: ClosableRunner,
         forget: Callable[["RunningJob"], None],
     ) -> None:
         self.submitted = submitted
@@ -41,7 +41,7 @@ class RunningJob:
 
     def _run(self) -> None:
         try:
-            with self._log, self._runner:
+            with self._log, closing(self._runner):
                 self._coordinator.run()
         except JobSuspended:
             pass

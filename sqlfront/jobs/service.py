@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 from msgspec.structs import replace
@@ -18,12 +18,15 @@ from sqlfront.jobs import interpreter_end
 from sqlfront.jobs.durable_job import DurableJob
 from sqlfront.jobs.job_options import job_settings
 from sqlfront.jobs.job_plan import JobPlan, PlannedJob, decode_job_plan, settings_of
+from sqlfront.jobs.job_resources import JobResources
+from sqlfront.jobs.job_session import JobSession
 from sqlfront.jobs.job_status import DurableJobStatus, JobPhase, status_of, unreadable
 from sqlfront.jobs.running_job import RunningJob
 from sqlfront.jobs.spooled_rows import SpooledRows
 from sqlfront.jobs.stored_jobs import StoredJob, StoredJobs
 from sqlfront.jobs.takeover_watch import TakeoverWatch
 from sqlfront_cluster.durable_tasks.member_runner import MemberRunner, TaskMembers
+from sqlfront_connectors.memory.spread.version_scan import VersionScan
 from sqlfront_engine.closing import ClosingContext
 from sqlfront_engine.durable.coordinator import Coordinator
 from sqlfront_engine.durable.division import buckets_for
@@ -35,6 +38,7 @@ from sqlfront_engine.durable.event_store.replay import Replay
 from sqlfront_engine.durable.files import sizes_of
 from sqlfront_engine.durable.job_state import JobState
 from sqlfront_engine.durable.recovery import reset_after_loss
+from sqlfront_engine.durable.split_runner import ClosableRunner, SplitRunner
 from sqlfront_engine.durable.stages import StagePlan
 from sqlfront_engine.durable.takeover import submit, take_over
 from sqlfront_engine.durable.target import JobTarget
@@ -53,10 +57,7 @@ from sqlfront_values.errors import (
 from sqlfront_values.settings import Settings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from sqlfront.results.result import Result
-    from sqlfront_planner.logical import LogicalPlan
 
 logger: Final = logging.getLogger(__name__)
 
@@ -69,15 +70,6 @@ _PAUSE: Final = 0.1
 _REMOTE_PAUSE: Final = 1.0
 
 
-class StoredTarget(JobTarget, Protocol):
-    """The object that puts a job's rows into the table or directory of the job's statement. It is made from
-    the stored job, so that a process that takes the job over can make it, too."""
-
-    def check(self, token: str) -> None:
-        """Raise the error for which the target can't take the rows of the job ``token``, such as a table that
-        the session doesn't know or that has other columns."""
-
-
 class JobService(ClosingContext):
     """The durable jobs of the store at ``address``, a directory or the URL of an object storage. One process
     owns a store at a time, and changes its jobs; others only read the store. This process becomes the owner
@@ -88,24 +80,22 @@ class JobService(ClosingContext):
         self,
         address: str,
         engine: Engine,
-        read: "Callable[[LogicalPlan], Result]",
-        target: "Callable[[JobSubmitted], StoredTarget | None]",
+        session: JobSession,
         members: TaskMembers | None = None,
     ) -> None:
-        """``engine``: runs the tasks, unless there are ``members`` of a cluster to run them. ``read``: runs a
-        plan in the session. ``target``: returns the target for a job's rows, None = the rows stay in the
-        job's files. Raises OperationalError for a URL of a storage that can't hold jobs, or whose library is
-        not installed."""
+        """``engine``: runs the tasks, unless there are ``members`` of a cluster to run them. ``session``: the
+        session that the service belongs to. Raises OperationalError for a URL of a storage that can't hold
+        jobs, or whose library is not installed."""
         self._store = JobStore.open(address, clock=engine.clock)
         self._stored = StoredJobs(self._store)
-        self._engine, self._read_plan, self._target, self._members = engine, read, target, members
+        self._engine, self._session, self._members = engine, session, members
         self._incarnation = secrets.token_hex(8)
         self._member = f"process-{os.getpid()}" if members is None else members.coordinator.name
         self._lock = threading.RLock()
-        # Guarded by the lock: the ownership, and by job: the runs here, and the rows of memory tables.
+        # Guarded by the lock: the ownership, and by job: the runs here, and what their sources need.
         self._ownership: Ownership | None = None
         self._running: dict[str, RunningJob] = {}
-        self._held: dict[str, Mapping[str, object]] = {}
+        self._resources = JobResources()
         # The errors by which this process's coordinators have lost jobs.
         self._lost: dict[str, Error] = {}
         # The reason for which the jobs can't be changed or watched any more; empty = they can.
@@ -161,10 +151,14 @@ class JobService(ClosingContext):
                 settings=_texts(settings),
                 options=dict(options),
             )
-            target = self._target(submitted)
-            claim = self._store.take_epoch(job, cluster=self._incarnation, member=self._member)
-            log, state = submit(claim, submitted, incarnation=self._incarnation, settings=chosen.log)
-            self._held[job] = planned.resources
+            target = self._session.target(submitted)
+            self._resources.keep(job, planned.resources)
+            try:
+                claim = self._store.take_epoch(job, cluster=self._incarnation, member=self._member)
+                log, state = submit(claim, submitted, incarnation=self._incarnation, settings=chosen.log)
+            except BaseException:
+                self._resources.release(job)
+                raise
             coordinator, runner = self._coordinator(submitted, state, log, planned.stages, target)
             self._start(submitted, coordinator, log, runner)
             return DurableJob(self, job, name)
@@ -185,12 +179,11 @@ class JobService(ClosingContext):
             plan = decode_job_plan(submitted.plan)
             stages = plan.stages()
             is_cancelled = cancel is not None or stored.state.cancelled is not None
-            target = self._target(submitted)
+            target = self._session.target(submitted)
             if target is not None and not is_cancelled:
                 target.check(job)
             if not is_cancelled and _reads_again(stages, stored.state, self._folder(job)):
-                self._check_held(job, plan)
-                plan.check_files()
+                self._find_sources(job, plan)
             claim = self._store.take_epoch(job, cluster=self._incarnation, member=self._member)
             log, state = take_over(
                 claim,
@@ -230,12 +223,18 @@ class JobService(ClosingContext):
             return False
         return True
 
-    def _check_held(self, job: str, plan: JobPlan) -> None:
-        if plan.held and job not in self._held:
-            raise OperationalError(
-                f"the job reads the memory table `{plan.held[0]}`, whose rows have gone with the process that"
-                " created the job; create the job anew"
-            )
+    def _find_sources(self, job: str, plan: JobPlan) -> None:
+        """Find the tables and files that a job, which is taken over, reads: as they were when the job was
+        created. Raises OperationalError for one that has changed, and for one that is gone."""
+        if job not in self._resources:
+            if plan.held:
+                raise OperationalError(
+                    f"the job reads the memory table `{plan.held[0]}`, whose rows have gone with the process"
+                    " that created the job; create the job anew"
+                )
+            if plan.versions:
+                self._resources.keep(job, self._session.sources(plan))
+        plan.check_files()
 
     def _coordinator(
         self,
@@ -244,7 +243,7 @@ class JobService(ClosingContext):
         log: EventLog,
         stages: StagePlan,
         target: JobTarget | None,
-    ) -> tuple[Coordinator, ThreadRunner | MemberRunner]:
+    ) -> tuple[Coordinator, ClosableRunner]:
         """Return a coordinator for a job, and the runner of the job's tasks. ``state`` and ``log``: of the
         epoch that the coordinator has claimed."""
         plan, options = decode_job_plan(submitted.plan), job_settings(submitted.options).tasks
@@ -252,25 +251,28 @@ class JobService(ClosingContext):
         options = replace(options, buckets=buckets_for(plan.input_size, options, runner.task_memory))
         return Coordinator(stages, state, log, runner, self._folder(submitted.job), options, target), runner
 
-    def _runner(
-        self, submitted: JobSubmitted, plan: JobPlan, stages: StagePlan
-    ) -> ThreadRunner | MemberRunner:
+    def _runner(self, submitted: JobSubmitted, plan: JobPlan, stages: StagePlan) -> ClosableRunner:
         """Return a runner of a job's tasks: on the members of the cluster, or on threads of this process if
-        there is no cluster, or if the job reads memory tables of this process."""
-        settings = settings_of(submitted)
+        there is no cluster, or if the job reads memory tables of this process. Tasks that read spread tables
+        run on threads of this process in any case."""
+        settings, threads = settings_of(submitted), self._engine.workers
         me = {"member": self._member, "incarnation": self._incarnation}
-        if self._members is not None and not plan.held:
-            return MemberRunner(self._members, plan.dag, settings, threads=self._engine.workers, **me)
-        resources = self._held.get(submitted.job, {})
+        resources = self._resources.of(submitted.job)
         config = JobConfig(settings=settings, resources=resources, description=submitted.job)
-        return ThreadRunner(self._engine, stages, config, threads=self._engine.workers, **me)
+        if self._members is None or plan.held:
+            return ThreadRunner(self._engine, stages, config, threads=threads, **me)
+        others = MemberRunner(self._members, plan.dag, settings, threads=threads, **me)
+        if not plan.versions:
+            return others
+        here = ThreadRunner(self._engine, stages, config, threads=threads, **me)
+        return SplitRunner(here, others, stages.numbers_of(VersionScan))
 
     def _start(
         self,
         submitted: JobSubmitted,
         coordinator: Coordinator,
         log: EventLog,
-        runner: ThreadRunner | MemberRunner,
+        runner: ClosableRunner,
     ) -> None:
         run = RunningJob(submitted, coordinator, log, runner, self._forget)
         self._lost.pop(submitted.job, None)
@@ -284,8 +286,8 @@ class JobService(ClosingContext):
                 del self._running[run.submitted.job]
             if run.lost is not None:
                 self._lost[run.submitted.job] = run.lost
-            if run.status.has_ended:
-                self._held.pop(run.submitted.job, None)
+        if run.status.has_ended:
+            self._resources.release(run.submitted.job)
 
     def _remove_leftovers(self) -> None:
         """Remove what is left of jobs that were never accepted, because their process died before, and the
@@ -399,7 +401,7 @@ class JobService(ClosingContext):
             if job in self._running:
                 raise OperationalError(f"the job {job} runs; CANCEL JOB first")
             self._erase(job)
-            self._held.pop(job, None)
+            self._resources.release(job)
             self._stored.forget(job)
 
     def _erase(self, job: str) -> None:
@@ -434,7 +436,7 @@ class JobService(ClosingContext):
     def read(self, job: str) -> "Result":
         """Return the rows of the finished job with the id ``job`` as a result. Raises the error of a failed
         job, and OperationalError for a job that has no rows to read."""
-        return self._read_plan(self.rows(job).plan())
+        return self._session.read(self.rows(job).plan())
 
     def submitted(self, job: str) -> JobSubmitted:
         """Return the event by which the job with the id ``job`` was accepted. Raises OperationalError if

@@ -85,17 +85,23 @@ class JobSubject(Subject):
 
 class JobRun(FileRun):
     """The records of a file, queries by durable jobs of the store in a folder, on threads, or with
-    ``on_processes`` on member processes. Temporary views are cached as
-    memory tables; with ``files``, a folder, they are stored there, each in several Parquet files, if Parquet
-    has their types."""
+    ``on_processes`` on member processes. Temporary views are cached as memory tables; with ``files``, a
+    folder, they are stored there, each in several Parquet files, if Parquet has their types. With ``spread``
+    they are memory tables of the member processes."""
 
     def __init__(
-        self, records: list[Record], store: Path, files: Path | None = None, *, on_processes: bool = False
+        self,
+        records: list[Record],
+        store: Path,
+        files: Path | None = None,
+        *,
+        on_processes: bool = False,
+        spread: bool = False,
     ) -> None:
         #: Answers the records, and other queries.
         self.subject = JobSubject(store, on_processes=on_processes)
         super().__init__(records, Storage.PROCESSES if on_processes else Storage.CLUSTERED, self.subject)
-        self._files = files
+        self._files, self._spread = files, spread
         self._numbers = itertools.count(1)
 
     def count(self, record: Record, counts: JobCounts) -> None:
@@ -109,7 +115,18 @@ class JobRun(FileRun):
             counts.different.append(f"{record.place}: {difference}\n{record.sql}")
 
     def _keep(self, view: str) -> str | None:
+        if self._spread:
+            return self._spread_out(view)
         return super()._keep(view) if self._files is None else self._store(view, self._files)
+
+    def _spread_out(self, view: str) -> str | None:
+        connection, table = self.subject.connection, f"{view}_in_memory_{next(self._numbers)}"
+        try:
+            connection.execute(f"CREATE TABLE {table} USING memory AS SELECT * FROM {view}")
+            connection.execute(f"CREATE OR REPLACE TEMPORARY VIEW {view} AS SELECT * FROM {table}")
+        except sqlfront.Error:
+            pass  # the view stays: it has a type that tables don't have
+        return None
 
     def _store(self, view: str, files: Path) -> str | None:
         connection, table = self.subject.connection, f"{view}_in_files_{next(self._numbers)}"

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -29,8 +29,6 @@ from tests.oracle.subject import Subject
 MEMORY = "/dev/shm"
 #: Why durable jobs refuse queries, and how many at most.
 REFUSED = {"a condition that is true for NaN or a zero of the other sign, whose row groups Spark skips": 1}
-#: The same of a session whose memory tables lie on several members.
-SPREAD = {"a durable job that reads `` (memory), whose rows another process can't read again": 5}
 #: The files with views over tables that change later, which are not stored.
 CHANGING = {"tables.slt"}
 #: A query whose rows, which may come in any order, are shared by three readers.
@@ -60,22 +58,25 @@ def queries(records: list[Record]) -> list[Record]:
     ]
 
 
-def run(folder: Path, every: int, *, in_files: bool, on_processes: bool = False) -> JobCounts:
+def run(
+    folder: Path, every: int, *, in_files: bool = False, on_processes: bool = False, spread: bool = False
+) -> JobCounts:
     """Run the first of every so many queries of each file."""
     counts = JobCounts()
     for path in files([SLT_FOLDER]):
         records = slt.read(path)
         stored = folder / path.stem if in_files and path.name not in CHANGING else None
-        with JobRun(records, folder / "store", stored, on_processes=on_processes) as jobs:
+        store, options = folder / "store", {"on_processes": on_processes, "spread": spread}
+        with JobRun(records, store, stored, **options) as jobs:
             for record in queries(records)[::every]:
                 jobs.count(record, counts)
     print(counts)
     return counts
 
 
-def check(counts: JobCounts, refused: Mapping[str, int] = REFUSED) -> None:
+def check(counts: JobCounts) -> None:
     assert not counts.different, "\n".join(counts.different)
-    assert counts.refused <= Counter(refused)
+    assert counts.refused <= Counter(REFUSED)
 
 
 @pytest.mark.parametrize("every", SHARES)
@@ -89,12 +90,17 @@ def test_answers_from_files_are_sparks(folder: Path, every: int) -> None:
 
 @pytest.mark.parametrize("every", SHARES)
 def test_answers_from_memory_tables_are_sparks(folder: Path, every: int) -> None:
-    check(run(folder, every, in_files=False))
+    check(run(folder, every))
 
 
 @pytest.mark.soak
 def test_answers_of_tasks_on_processes_are_sparks(folder: Path) -> None:
-    check(run(folder, 1, in_files=True, on_processes=True), REFUSED | SPREAD)
+    check(run(folder, 1, in_files=True, on_processes=True))
+
+
+@pytest.mark.soak
+def test_answers_from_tables_on_processes_are_sparks(folder: Path) -> None:
+    check(run(folder, 1, on_processes=True, spread=True))
 
 
 @pytest.mark.parametrize(

@@ -100,6 +100,14 @@ class StagePlan(msgspec.Struct, frozen=True):
         """Return the stages that read outputs of the stage with this number."""
         return tuple(stage for stage in self.stages if any(source.stage == number for source in stage.inputs))
 
+    def numbers_of(self, kind: type[Processor]) -> frozenset[int]:
+        """Return the numbers of the stages that have a vertex with a processor of this ``kind``."""
+        return frozenset(
+            stage.number
+            for stage in self.stages
+            if any(isinstance(self.dag[name].processor, kind) for name in stage.vertices)
+        )
+
     def output_of(self, source: StageInput) -> StageOutput:
         """Return the output of an earlier stage that an input reads."""
         return self.stages[source.stage].outputs[source.output]

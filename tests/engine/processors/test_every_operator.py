@@ -23,6 +23,7 @@ from sqlfront_connectors.memory.segments.share import TableShare
 from sqlfront_connectors.memory.spread.processors import ChangeShare, ShareScan, StoreShare
 from sqlfront_connectors.memory.spread.share_statistics import report
 from sqlfront_connectors.memory.spread.store import STORE, TableStore
+from sqlfront_connectors.memory.spread.version_scan import VersionScan
 from sqlfront_connectors.registry import create
 from sqlfront_engine import shares
 from sqlfront_engine.join_kinds import JoinKind
@@ -195,6 +196,15 @@ def spool_examples(folder: Path) -> list[Example]:
     ]
 
 
+class OneHolder:
+    """A version of a spread table of which one member has all rows."""
+
+    holders = ("embedded-0",)
+
+    def read(self, holder: str, request: ScanRequest) -> list[pa.RecordBatch]:
+        return [BATCH]
+
+
 def connector_examples(folder: Path) -> list[Example]:
     segments = build_segments([BATCH], SCHEMA, None)
     pq.write_table(pa.Table.from_batches([BATCH]), folder / "rows.parquet")
@@ -213,6 +223,7 @@ def connector_examples(folder: Path) -> list[Example]:
             ROWS,
             lambda: {STORE: store_with("m", TableShare(SCHEMA, None, segments))},
         ),
+        Example(VersionScan("m", "t", (0, 1)), [], ROWS, lambda: {"m": OneHolder()}),
         Example(
             StoreShare("t", "t@1", None, alone),
             [[numbers]],

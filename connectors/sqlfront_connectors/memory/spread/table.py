@@ -167,6 +167,25 @@ class SpreadSnapshot(KeyedSnapshot):
         resources = {f"{held.key} in use": self}
         return ScanPlan(source, resources, Location.SPREAD, placed if in_place else None)
 
+    @property
+    def holders(self) -> tuple[str, ...]:
+        """The names of the members that have rows of the version, sorted."""
+        return () if self.held.key is None else tuple(sorted({*self.held.owners}))
+
+    def read(self, holder: str, request: ScanRequest) -> Iterable[pa.RecordBatch]:
+        """Run a job that reads the columns for ``request`` of all rows on the member ``holder``, one of
+        :attr:`holders`, and return the rows, in the same order each time; the filters of the request are
+        hints. Raises OperationalError if members with rows are lost, with SQLSTATE 40001 if the cluster
+        changes meanwhile."""
+        assert self.held.key is not None
+        dealt = self.members.member_list.dealt
+        self.check_complete()
+        scan = self._source(partial(ShareScan, dealt=dealt, holders=(holder,)), self.held.key, request)
+        dag = DAG()
+        source, result = dag.vertex("scan", scan, 1), dag.vertex("result", ResultSink(), 1)
+        dag.edge(Edge.between(source, result).to_one().distribute_to())
+        return self.members.run(dag, {f"{self.held.key} in use": self})
+
     def _count_chunks(self, filters: tuple[Expr, ...]) -> tuple[int, int]:
         held = self.held
         if held.key is None:

@@ -1,20 +1,26 @@
-"""Durable jobs into memory tables whose rows are on the members of a cluster: the session gets SIGKILL at
-each step of the commit, the members live on, and another session resumes the job."""
+"""Durable jobs that fill and read memory tables whose rows are on the members of a cluster: the session gets
+SIGKILL, the members live on, and another session resumes the job."""
 
-import signal
-from collections.abc import Iterator
+import time
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Event
 
+import pyarrow as pa
 import pytest
 
 import sqlfront
-from sqlfront.cluster.processes import SERVICE, ProcessMembers
+from sqlfront.cluster.processes import ProcessMembers
 from sqlfront.jobs.job_status import DurableJobStatus, JobPhase
 from sqlfront_cluster.launchers.local import LocalCluster
-from sqlfront_connectors.memory.spread.table import SpreadTable, TableVersion
+from sqlfront_connectors.base import ScanRequest
+from sqlfront_connectors.memory.spread.table import SpreadSnapshot, SpreadTable, TableVersion
 from sqlfront_values.errors import Error
+from tests.sqlfront.held_shares import shares
 from tests.sqlfront.jobs.killed import NAME, SECRET, open_session, run_killed
+from tests.sqlfront.jobs.waiting import wait_until
+from tests.sqlfront.quick_service import SERVICE
 
 # One worker starts the members.
 pytestmark = pytest.mark.xdist_group("members of durable jobs")
@@ -35,7 +41,7 @@ STEPS = ("put", "publish", "sent", "published", "written", "committed")
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[LocalCluster]:
-    """A cluster of two members."""
+    """A cluster of two members, which free what nobody needs at once."""
     with LocalCluster(2, workers=1, service=SERVICE, secret=SECRET.encode(), silence_limit=30.0) as cluster:
         yield cluster
 
@@ -51,17 +57,21 @@ def folder(tmp_path: Path, cluster: LocalCluster) -> Iterator[Path]:
         connection.execute("CREATE TABLE sink USING memory CLUSTERED BY (k) AS SELECT -1L AS k, 0L AS n")
     yield tmp_path
     with open_session(tmp_path) as connection:
-        for table in ("src", "sink", "made"):
+        for table in ("src", "sink", "made", "held"):
             connection.execute(f"DROP TABLE IF EXISTS {table}")
 
 
-def kill(cluster: LocalCluster, folder: Path, statement: str, step: str) -> None:
+def kill(cluster: LocalCluster, folder: Path, statement: str, step: str, number: int = 1) -> None:
     """Run a job with the statement in a session that gets SIGKILL at the step, and tell the keeper, which
-    notices a session's end by itself only after a time of silence."""
-    assert run_killed(folder, statement, step) == -signal.SIGKILL
+    notices a session's end by itself only after a time of silence. The session of a job without this step
+    ends with its job."""
+    run_killed(folder, statement, step, number)
     for info in cluster.keeper.members.members:
         if info.lite:
             cluster.keeper.remove(info.name, "its process was killed")
+
+
+# ---- targets
 
 
 def rows(connection: sqlfront.Connection, table: str) -> list[tuple[object, ...]]:
@@ -93,6 +103,7 @@ def test_sink_crash_points_of_members(cluster: LocalCluster, folder: Path, kind:
     kill(cluster, folder, statement, step)
 
     with open_session(folder) as connection:
+        assert connection.execute("SELECT state FROM sys.jobs").fetchall() == [("recovering",)]
         connection.execute(f"RESUME JOB {NAME}")
         status = ended(connection)
 
@@ -149,6 +160,7 @@ def test_a_statement_is_repeated_when_the_cluster_changes(
         assert rows(connection, table) == right
 
 
+@pytest.mark.cluster
 def test_a_session_that_is_cut_off_leaves_the_job_to_another(folder: Path) -> None:
     statement, table, right = TARGETS["insert"]
     with open_session(folder) as connection:
@@ -185,3 +197,128 @@ def test_members_in_this_process_take_rows_once(tmp_path: Path) -> None:
             assert ended(connection).phase is JobPhase.FINISHED
 
         assert rows(connection, "sink") == [(0, 2), (0, 2), (1, 2), (1, 2), (2, 2), (2, 2)]
+
+
+# ---- sources
+
+#: A query of several stages over ``held``, the rows of ``src`` in the members' memory.
+COUNTS = "SELECT a.k, count(*) AS n FROM held a JOIN held b ON a.id = b.id GROUP BY a.k"
+
+
+@pytest.fixture
+def source(folder: Path) -> Path:
+    """The folder, with the table ``held`` in the cluster's catalog."""
+    with open_session(folder) as connection:
+        connection.execute("CREATE TABLE held USING memory CLUSTERED BY (id) AS SELECT id, k FROM src")
+    return folder
+
+
+@pytest.mark.cluster
+@pytest.mark.parametrize("step", ["sync", "synced"])
+@pytest.mark.parametrize("number", [3, 6, 9, 12])
+def test_a_job_reads_tables_of_members_after_a_kill(
+    cluster: LocalCluster, source: Path, step: str, number: int
+) -> None:
+    kill(cluster, source, COUNTS, step, number)
+
+    with open_session(source) as connection:
+        if connection.execute("SHOW JOBS").fetchall():
+            connection.execute(f"RESUME JOB {NAME}")
+        else:
+            connection.execute(f"CREATE JOB {NAME} AS {COUNTS}")
+
+        assert ended(connection).phase is JobPhase.FINISHED
+        assert rows(connection, f"job.{NAME}") == RIGHT
+
+
+@pytest.mark.cluster
+@pytest.mark.parametrize(
+    ("change", "text", "sqlstate"),
+    [
+        (
+            "INSERT INTO held VALUES (-1, -1)",
+            "`held`, which the job reads, has changed since the job was",
+            "40001",
+        ),
+        ("DROP TABLE held", "`held`, which the job reads, was dropped, or is gone with its cluster", None),
+    ],
+)
+def test_a_changed_table_is_named(
+    cluster: LocalCluster, source: Path, change: str, text: str, sqlstate: str | None
+) -> None:
+    kill(cluster, source, COUNTS, "synced", 5)
+
+    with open_session(source) as connection:
+        connection.execute(change)
+        with pytest.raises(sqlfront.OperationalError, match=text) as raised:
+            connection.execute(f"RESUME JOB {NAME}")
+
+        assert raised.value.sqlstate == sqlstate
+        assert connection.execute("SELECT state, epoch FROM sys.jobs").fetchall() == [("recovering", 1)]
+        connection.execute(f"DROP JOB {NAME}")
+
+
+@contextmanager
+def waiting_reads() -> Iterator[tuple[Event, Event]]:
+    """Have each read of a version wait. Yield the event that a read has begun, and the event on which the
+    reads go on."""
+    begun, go_on = Event(), Event()
+
+    def read(self: SpreadSnapshot, holder: str, request: ScanRequest) -> Iterable[pa.RecordBatch]:
+        begun.set()
+        assert go_on.wait(60)
+        return usual(self, holder, request)
+
+    usual = SpreadSnapshot.read
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(SpreadSnapshot, "read", read)
+        yield begun, go_on
+
+
+def test_a_job_reads_the_version_of_its_creation(source: Path) -> None:
+    """The members keep the version as long as the job runs, and no longer."""
+    with open_session(source) as connection:
+        connection.execute("DROP TABLE sink")
+        usual = shares(connection)
+        with waiting_reads() as (begun, go_on):
+            connection.execute(f"CREATE JOB {NAME} AS {COUNTS}")
+            assert begun.wait(60)
+            connection.execute("INSERT OVERWRITE held VALUES (-1, -1)")
+            connection.execute("UPDATE held SET k = 0")
+            time.sleep(0.3)  # more than the time for which members keep a replaced version
+            go_on.set()
+
+            assert ended(connection).phase is JobPhase.FINISHED
+        assert rows(connection, f"job.{NAME}") == RIGHT
+        wait_until(lambda: shares(connection) == usual)
+
+
+@pytest.mark.cluster
+def test_rows_are_read_again_while_the_cluster_changes(source: Path) -> None:
+    failures = iter([True, True, False, False])
+
+    def read(self: SpreadSnapshot, holder: str, request: ScanRequest) -> Iterable[pa.RecordBatch]:
+        if next(failures, False):
+            raise CHANGED
+        return usual(self, holder, request)
+
+    usual = SpreadSnapshot.read
+    with open_session(source) as connection, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(SpreadSnapshot, "read", read)
+        connection.execute(f"CREATE JOB {NAME} OPTIONS (attempts 1) AS {COUNTS}")
+
+        assert ended(connection).phase is JobPhase.FINISHED
+        assert rows(connection, f"job.{NAME}") == RIGHT
+
+
+def test_members_in_this_process_are_read(tmp_path: Path) -> None:
+    with sqlfront.connect(members=3, job_store=str(tmp_path / "store"), collect_rows=100) as connection:
+        connection.execute("CREATE TABLE held USING memory AS SELECT id, id % 7 AS k FROM range(10000)")
+        connection.execute("CREATE TABLE empty (id BIGINT, k BIGINT) USING memory")
+        connection.execute(f"CREATE JOB {NAME} AS {COUNTS} UNION ALL SELECT k, id FROM empty")
+
+        status = ended(connection)
+
+        assert status.phase is JobPhase.FINISHED
+        assert status.stages > 1
+        assert rows(connection, f"job.{NAME}") == RIGHT

@@ -1,0 +1,50 @@
+"""A runner of tasks that gives some stages to one runner, and all others to another one."""
+
+from collections.abc import Callable, Collection
+from typing import Protocol
+
+from sqlfront_engine.closing import ClosingContext
+from sqlfront_engine.durable.runner import TaskEnd, TaskRunner
+from sqlfront_engine.durable.tasks import TaskRun
+
+
+class ClosableRunner(TaskRunner, Protocol):
+    """A runner with resources of its own, such as threads, which :meth:`close` frees."""
+
+    def close(self) -> None:
+        """Free the runner's resources, after all runs have ended."""
+
+
+class SplitRunner(ClosingContext):
+    """A runner of a job's tasks that has the runner ``here`` run the tasks of some ``stages`` (their
+    numbers), which need objects of this process, and the runner ``others`` all other tasks."""
+
+    def __init__(self, here: ClosableRunner, others: ClosableRunner, stages: Collection[int]) -> None:
+        self.member, self.incarnation = others.member, others.incarnation
+        self._here, self._others, self._stages = here, others, stages
+
+    @property
+    def capacity(self) -> int:
+        """The number of tasks that can run at a time; more tasks of the stages here wait in their runner."""
+        return self._others.capacity
+
+    @property
+    def task_memory(self) -> int | None:
+        """The bytes that operators of one task may hold on either runner; None if it is unknown."""
+        known = (self._here.task_memory, self._others.task_memory)
+        return min((memory for memory in known if memory is not None), default=None)
+
+    def start(self, run: TaskRun, ended: Callable[[TaskEnd], None]) -> None:
+        """Have the runner of the task's stage start a run, and return at once; see
+        :meth:`~sqlfront_engine.durable.runner.TaskRunner.start`."""
+        (self._here if run.id.stage in self._stages else self._others).start(run, ended)
+
+    def stop(self) -> None:
+        """Have all runs end soon, on both runners."""
+        self._here.stop()
+        self._others.stop()
+
+    def close(self) -> None:
+        """Close both runners."""
+        self._here.close()
+        self._others.close()
