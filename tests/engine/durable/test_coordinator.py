@@ -20,12 +20,14 @@ from sqlfront_engine.durable.event_store.settings import FailurePolicy, LogSetti
 from sqlfront_engine.durable.job_state import JobState
 from sqlfront_engine.durable.stages import cut
 from sqlfront_engine.durable.takeover import submit, take_over
+from sqlfront_engine.durable.target import JobTarget
 from sqlfront_engine.durable.thread_runner import ThreadRunner
 from sqlfront_engine.engine import Engine, JobConfig
 from sqlfront_engine.processor import Processor, ProcessorContext, Steps, Take
 from sqlfront_engine.processors.sink import ResultSink
 from sqlfront_engine.processors.sources.range import Range
 from sqlfront_engine.scheduler import SystemClock
+from sqlfront_engine.spool.spool_file import SpoolFile
 from sqlfront_engine.storage.local_folder import LocalFolder
 from sqlfront_engine.system_calls import SystemCalls
 from sqlfront_values.errors import Error, OperationalError, spark_error
@@ -49,13 +51,19 @@ class Calls(Processor, frozen=True):
 class Setup:
     """A job of two stages, whose tasks of the first stage call a function."""
 
-    def __init__(self, folder: Path, call: Callable[[int], None], calls: SystemCalls | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        call: Callable[[int], None],
+        calls: SystemCalls | None = None,
+        target: JobTarget | None = None,
+    ) -> None:
         dag = DAG()
         scan, called = dag.vertex("scan", Range(0, 1, 200_000), 1), dag.vertex("calls", Calls(), 1)
         dag.edge(Edge.between(scan, called))
         dag.edge(Edge.between(called, dag.vertex("result", ResultSink(), 1)).to_one().distribute_to())
         self.plan = cut(dag)
-        self.call = call
+        self.call, self.target = call, target
         self.spool = str(folder / "spool")
         self.store = JobStore(LocalFolder(str(folder / "store"), calls), SystemClock())
 
@@ -72,7 +80,8 @@ class Setup:
             ThreadRunner(engine, self.plan, config, threads=2, member="m", incarnation="i") as runner,
             _closing(log),
         ):
-            yield Coordinator(self.plan, state, log, runner, self.spool, JobOptions(parallelism=4))
+            options = JobOptions(parallelism=4)
+            yield Coordinator(self.plan, state, log, runner, self.spool, options, self.target)
 
     def run(self, settings: LogSettings = LogSettings()) -> JobEnded:  # noqa: B008
         with owned(self.store), self.coordinator(settings) as coordinator:
@@ -192,6 +201,38 @@ def test_a_log_that_cannot_be_written_fails_the_coordinator(tmp_path: Path, code
     assert setup.state().ended is None
     assert setup.run().rows == 200_000
     assert len(setup.files()) == 1
+
+
+class CutOff(JobTarget):
+    """A target that takes the rows, or not, and then loses the connection, once."""
+
+    def __init__(self, *, takes: bool) -> None:
+        self._takes, self._is_lost = takes, False
+        #: How often the target has taken the rows.
+        self.taken = 0
+
+    def put(self, token: str, files: tuple[SpoolFile, ...]) -> None:
+        self.taken += self._takes or self._is_lost
+        if not self._is_lost:
+            self._is_lost = True
+            raise OperationalError("cut off", sqlstate="08006")
+
+    def settle(self, token: str) -> bool:
+        return self.taken > 0
+
+
+@pytest.mark.parametrize("takes", [False, True])
+def test_a_lost_connection_with_the_target_leaves_the_job_to_a_successor(
+    tmp_path: Path, *, takes: bool
+) -> None:
+    target = CutOff(takes=takes)
+    setup = Setup(tmp_path, lambda task: None, target=target)
+    with pytest.raises(OperationalError, match="cut off"):
+        setup.run()
+    assert setup.state().ended is None
+
+    assert setup.run().state is JobEnd.FINISHED
+    assert target.taken == 1
 
 
 def test_a_job_may_go_on_unprotected(tmp_path: Path) -> None:
