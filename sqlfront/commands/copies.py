@@ -249,7 +249,13 @@ def following(run: StatementRun, changed: Callable[[], Table]) -> Iterator[None]
 
 def _may_have_changed(error: BaseException) -> bool:
     """Whether a statement that failed with ``error`` may have changed its table nevertheless."""
-    return not isinstance(error, Exception) or (isinstance(error, Error) and error.sqlstate == "08007")
+    return not isinstance(error, Exception) or is_unknown(error)
+
+
+def is_unknown(error: BaseException) -> bool:
+    """Return whether ``error`` says that the cluster may have made a change or not: the connection broke
+    before the answer (SQLSTATE 08007)."""
+    return isinstance(error, Error) and error.sqlstate == "08007"
 
 
 def refresh_copies(run: StatementRun, changed: Table) -> None:

@@ -9,7 +9,16 @@ from msgspec.structs import replace
 
 from sqlfront.commands.alteration import own_entry, whole_name
 from sqlfront.commands.column_comments import query_comments
-from sqlfront.commands.copies import dependents, drop_copy, following, give_up, let_go, recover, turn_of
+from sqlfront.commands.copies import (
+    dependents,
+    drop_copy,
+    following,
+    give_up,
+    is_unknown,
+    let_go,
+    recover,
+    turn_of,
+)
 from sqlfront.commands.parameters import with_arguments
 from sqlfront.commands.run import (
     NOTHING,
@@ -114,7 +123,8 @@ def create_table(run: StatementRun, statement: CreateTable) -> CommandOutcome:
         before = catalog.pinned()
         replaced = catalog.add(entry, replace=mode is CreateMode.REPLACE)
     except BaseException as error:
-        table.drop()
+        if not is_unknown(error):  # else the table may be in the catalog of the cluster
+            table.drop()
         if mode is CreateMode.SKIP and isinstance(error, Error) and error.condition == TAKEN:
             return NOTHING  # another session was quicker
         raise

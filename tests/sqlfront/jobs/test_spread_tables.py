@@ -11,11 +11,13 @@ import pyarrow as pa
 import pytest
 
 import sqlfront
+from sqlfront.cluster.catalog import ClusterCatalog
 from sqlfront.cluster.processes import ProcessMembers
 from sqlfront.jobs.job_status import DurableJobStatus, JobPhase
 from sqlfront_cluster.launchers.local import LocalCluster
 from sqlfront_connectors.base import ScanRequest
 from sqlfront_connectors.memory.spread.table import SpreadSnapshot, SpreadTable, TableVersion
+from sqlfront_planner.catalog import Entry
 from sqlfront_values.errors import Error
 from tests.sqlfront.held_shares import shares
 from tests.sqlfront.jobs.killed import NAME, SECRET, open_session, run_killed
@@ -158,6 +160,25 @@ def test_a_statement_is_repeated_when_the_cluster_changes(
 
         assert ended(connection).phase is JobPhase.FINISHED
         assert rows(connection, table) == right
+
+
+@pytest.mark.parametrize("kind", ["table", pytest.param("replace", marks=pytest.mark.cluster)])
+def test_a_new_table_whose_entry_was_not_confirmed_keeps_its_rows(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    def add(self: ClusterCatalog, entry: Entry, *, replace: bool = False) -> Entry | None:
+        usual(self, entry, replace=replace)
+        raise UNKNOWN
+
+    usual = ClusterCatalog.add
+    statement, table, right = TARGETS[kind]
+    with open_session(folder) as connection:
+        monkeypatch.setattr(ClusterCatalog, "add", add)
+        connection.execute(f"CREATE JOB {NAME} AS {statement}")
+
+        assert ended(connection).phase is JobPhase.FINISHED
+        with open_session(folder) as other:
+            assert rows(other, table) == right
 
 
 @pytest.mark.cluster
