@@ -65,9 +65,10 @@ def run(
     counts = JobCounts()
     for path in files([SLT_FOLDER]):
         records = slt.read(path)
-        stored = folder / path.stem if in_files and path.name not in CHANGING else None
-        store, options = folder / "store", {"on_processes": on_processes, "spread": spread}
-        with JobRun(records, store, stored, **options) as jobs:
+        is_kept = path.name not in CHANGING
+        stored = folder / path.stem if in_files and is_kept else None
+        options = {"on_processes": on_processes, "spread": spread and is_kept}
+        with JobRun(records, folder / "store", stored, **options) as jobs:
             for record in queries(records)[::every]:
                 jobs.count(record, counts)
     print(counts)
