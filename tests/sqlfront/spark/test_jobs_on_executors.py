@@ -55,6 +55,18 @@ def test_executors_run_the_tasks(connection: sqlfront.Connection, tmp_path: Path
     assert len(os.listdir(tmp_path / "store" / "spool" / job.id)) == 1
 
 
+def test_jobs_read_and_fill_tables_on_executors(connection: sqlfront.Connection) -> None:
+    connection.execute("CREATE TABLE held USING memory CLUSTERED BY (id) AS SELECT id, k FROM src")
+    read = QUERY.replace("src", "held")
+    for way in ("CREATE TABLE made USING memory CLUSTERED BY (k) AS", "INSERT INTO made"):
+        job = connection.session.submit_job(f"{way} {read}", options={"parallelism": "6"})
+
+        assert job.wait(120).phase is JobPhase.FINISHED
+    assert connection.execute("SELECT k, n, s FROM made ORDER BY k").fetchall() == [
+        row for row in RIGHT for _ in range(2)
+    ]
+
+
 def test_tasks_of_a_killed_executor_run_on_others(connection: sqlfront.Connection) -> None:
     job = connection.session.submit_job(SLOW, options={"parallelism": "6"})
     victim = next(iter(executors.executors().values()))
