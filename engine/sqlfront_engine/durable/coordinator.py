@@ -231,7 +231,7 @@ class Coordinator:
             if self._asked is not None:
                 raise _CancelledError
             self._hand_out()
-            if not self._running:
+            if not self._running and not self._busy:
                 raise InternalError("the job can't go on: no task runs, and none is ready")
             self._take(self._next())
 
