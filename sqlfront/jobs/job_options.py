@@ -90,6 +90,14 @@ JOB_OPTIONS: Final = (
     JobOption("task-size", "task_size", "size", 1, 1 << 50, "bytes of input that are worth a task"),
     JobOption("attempts", "attempts", "count", 1, 1000, "the runs of a task until its failure fails the job"),
     JobOption(
+        "lease",
+        "lease",
+        "duration",
+        0,
+        86_400,
+        "time for which members go on with the tasks of a coordinator that is gone",
+    ),
+    JobOption(
         "job-event.store.write-buffer.size",
         "buffer_size",
         "size",

@@ -26,6 +26,7 @@ from sqlfront.jobs.spooled_rows import SpooledRows
 from sqlfront.jobs.stored_jobs import StoredJob, StoredJobs
 from sqlfront.jobs.takeover_watch import TakeoverWatch
 from sqlfront_cluster.durable_tasks.member_runner import MemberRunner, TaskMembers
+from sqlfront_cluster.durable_tasks.task_service import LearnJob
 from sqlfront_connectors.memory.spread.version_scan import VersionScan
 from sqlfront_engine.closing import ClosingContext
 from sqlfront_engine.durable.coordinator import Coordinator
@@ -247,21 +248,25 @@ class JobService(ClosingContext):
         """Return a coordinator for a job, and the runner of the job's tasks. ``state`` and ``log``: of the
         epoch that the coordinator has claimed."""
         plan, options = decode_job_plan(submitted.plan), job_settings(submitted.options).tasks
-        runner = self._runner(submitted, plan, stages)
+        runner = self._runner(submitted, plan, stages, log.epoch, options.lease)
         options = replace(options, buckets=buckets_for(plan.input_size, options, runner.task_memory))
         return Coordinator(stages, state, log, runner, self._folder(submitted.job), options, target), runner
 
-    def _runner(self, submitted: JobSubmitted, plan: JobPlan, stages: StagePlan) -> ClosableRunner:
-        """Return a runner of a job's tasks: on the members of the cluster, or on threads of this process if
-        there is no cluster, or if the job reads memory tables of this process. Tasks that read spread tables
-        run on threads of this process in any case."""
+    def _runner(
+        self, submitted: JobSubmitted, plan: JobPlan, stages: StagePlan, epoch: int, lease: float
+    ) -> ClosableRunner:
+        """Return a runner of a job's tasks in an epoch: on the members of the cluster, or on threads of this
+        process if there is no cluster, or if the job reads memory tables of this process. Tasks that read
+        spread tables run on threads of this process in any case. ``lease``: the seconds for which members go
+        on with tasks when this process is gone."""
         settings, threads = settings_of(submitted), self._engine.workers
         me = {"member": self._member, "incarnation": self._incarnation}
         resources = self._resources.of(submitted.job)
         config = JobConfig(settings=settings, resources=resources, description=submitted.job)
         if self._members is None or plan.held:
             return ThreadRunner(self._engine, stages, config, threads=threads, **me)
-        others = MemberRunner(self._members, plan.dag, settings, threads=threads, **me)
+        learn = LearnJob(self._folder(submitted.job), epoch, self._member, plan.dag, settings, lease)
+        others = MemberRunner(self._members, stages, learn, threads=threads, incarnation=self._incarnation)
         if not plan.versions:
             return others
         here = ThreadRunner(self._engine, stages, config, threads=threads, **me)

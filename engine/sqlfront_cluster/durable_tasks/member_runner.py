@@ -1,10 +1,9 @@
 """A runner of durable jobs' tasks on the members of a cluster."""
 
 import logging
-import secrets
 import threading
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Final, Protocol
@@ -12,20 +11,22 @@ from typing import Final, Protocol
 from sqlfront_cluster import codec
 from sqlfront_cluster.durable_tasks.task_door import TASKS
 from sqlfront_cluster.durable_tasks.task_service import (
+    AdoptRuns,
     AskEnds,
     ForgetJob,
     LearnJob,
+    SettledRun,
     StartTask,
     StopTasks,
-    TaskEnds,
+    TaskAnswer,
     TaskQuestion,
 )
 from sqlfront_cluster.members.member_list import CHANGED, MemberList
 from sqlfront_engine.closing import ClosingContext
 from sqlfront_engine.durable.runner import TaskEnd
-from sqlfront_engine.durable.tasks import TaskRun
+from sqlfront_engine.durable.stages import StagePlan
+from sqlfront_engine.durable.tasks import RunId, TaskRun
 from sqlfront_values.errors import Error, OperationalError
-from sqlfront_values.settings import Settings
 
 logger: Final = logging.getLogger(__name__)
 
@@ -62,34 +63,32 @@ class TaskMembers(Protocol):
 
 
 class MemberRunner(ClosingContext):
-    """A runner of a durable job's tasks on the members of a cluster: each task runs on the member with the
-    fewest tasks. The tasks of a lost member end with an OperationalError. Every member needs access to the
-    directory of the spool files. ``dag``: the encoded DAG of the job; ``threads``: the number of tasks that a
-    member runs at a time; ``member`` and ``incarnation``: the name and the unique id of this process."""
+    """A runner of a job's tasks on the members of a cluster: each task runs on the member with the fewest
+    tasks. The tasks of a lost member end with an OperationalError. Every member needs access to the directory
+    of the spool files. ``plan``: the stages of the job; ``learn``: the announcement of the job, and of this
+    process as its coordinator; ``threads``: the number of tasks that a member runs at a time;
+    ``incarnation``: the unique id of this process."""
+
+    #: The members go on with the runs for a time if this process ends.
+    is_lasting: Final = True
 
     def __init__(
-        self,
-        members: TaskMembers,
-        dag: bytes,
-        settings: Settings,
-        *,
-        threads: int,
-        member: str,
-        incarnation: str,
+        self, members: TaskMembers, plan: StagePlan, learn: LearnJob, *, threads: int, incarnation: str
     ) -> None:
-        self.member, self.incarnation = member, incarnation
+        self.member, self.incarnation = learn.coordinator, incarnation
         self._members, self._threads = members, threads
-        self._run = secrets.token_hex(8)
-        self._learn = codec.encode(LearnJob(self._run, member, dag, settings))
+        self._plan, self._job, self._epoch = plan, learn.job, learn.epoch
+        self._learn = codec.encode(learn)
         self._lock = threading.Lock()
         # Guarded by the lock: the members that know the job; those that did not answer, as long as the member
-        # list has them; the tasks that run, by number; and those that wait for a member, each with the time
-        # at which its wait ends.
+        # list has them; the tasks that run; those that wait for a member, each with the time at which its
+        # wait ends; the members of runs that have ended with files; and what to tell members of such runs.
         self._taught: set[str] = set()
         self._silent: set[str] = set()
-        self._tasks: dict[int, tuple[str, TaskRun, Callable[[TaskEnd], None]]] = {}
+        self._tasks: dict[RunId, tuple[str, TaskRun, Callable[[TaskEnd], None]]] = {}
         self._waiting: list[tuple[float, TaskRun, Callable[[TaskEnd], None]]] = []
-        self._number = 0
+        self._ended: dict[RunId, str] = {}
+        self._settled: defaultdict[str, list[SettledRun]] = defaultdict(list)
         self._closed = threading.Event()
         self._thread = threading.Thread(target=self._ask_on, name="sqlfront-task-ends", daemon=True)
         self._thread.start()
@@ -113,40 +112,29 @@ class MemberRunner(ClosingContext):
         """Begin the run of a task on a member, and return at once; ``ended`` is called with the task's end,
         on any thread, even before this method returns. While the cluster has no member, the task waits for
         one, but at most :data:`PATIENCE` seconds."""
-        member, number = self._chosen()
+        member = self._chosen()
         if member is None:
             with self._lock:
                 self._waiting.append((time.monotonic() + PATIENCE, run, ended))
         else:
-            self._start(member, number, run, ended)
+            self._start(member, run, ended)
 
-    def _chosen(self) -> tuple[str | None, int]:
-        """Return the member for the next task, None if the cluster has no member, and the task's number."""
+    def _chosen(self) -> str | None:
+        """Return the member for the next task, None if the cluster has no member."""
         with self._lock:
             busy = Counter(member for member, _, _ in self._tasks.values())
             present = self._present()
             self._silent.intersection_update(present)
             answering = [name for name in present if name not in self._silent]
-            self._number += 1
-            return min(answering or present, key=lambda name: busy[name], default=None), self._number
+            return min(answering or present, key=lambda name: busy[name], default=None)
 
-    def _start(self, member: str, number: int, run: TaskRun, ended: Callable[[TaskEnd], None]) -> None:
-        question = StartTask(
-            self._run,
-            number,
-            run.tasks.stage.number,
-            run.tasks.ranges,
-            run.tasks.buckets,
-            run.task,
-            run.attempt,
-            run.files,
-            run.folder,
-        )
+    def _start(self, member: str, run: TaskRun, ended: Callable[[TaskEnd], None]) -> None:
         with self._lock:
-            self._tasks[number] = member, run, ended
+            self._tasks[run.run_id] = member, run, ended
         try:
-            self._teach(member)
-            self._ask(member, question)
+            if self._teach(member):
+                self._ask(member, AdoptRuns(self._job, self._epoch, ()))
+            self._ask(member, StartTask.of(self._epoch, run))
         except Error as error:
             self._lose(member, error)
 
@@ -156,24 +144,42 @@ class MemberRunner(ClosingContext):
         with self._lock:
             waiting, self._waiting = self._waiting, []
         for deadline, run, ended in waiting:
-            member, number = self._chosen()
+            member = self._chosen()
             if member is not None:
-                self._start(member, number, run, ended)
+                self._start(member, run, ended)
             elif time.monotonic() < deadline:
                 with self._lock:
                     self._waiting.append((deadline, run, ended))
             else:
                 ended(TaskEnd(run, None, OperationalError("the cluster has no member for a task of the job")))
 
-    def _teach(self, member: str) -> None:
+    def adopt(self, wants: Callable[[TaskRun], bool], ended: Callable[[TaskEnd], None]) -> None:
+        """Ask all members for the runs that they have of the job, adopt those that ``wants`` accepts, and
+        have the other ones end. A member that doesn't answer is left out: what it has ends when it is asked
+        to run a task, or with its lease."""
+        for member in self._present():
+            try:
+                found = [request.task_run(self._plan) for request in self._teach(member)]
+                adopted = [run for run in found if wants(run)]
+                with self._lock:
+                    self._tasks |= {run.run_id: (member, run, ended) for run in adopted}
+                if found:
+                    runs = tuple(run.run_id for run in adopted)
+                    self._ask(member, AdoptRuns(self._job, self._epoch, runs))
+            except Error as error:
+                self._lose(member, error)
+
+    def _teach(self, member: str) -> tuple[StartTask, ...]:
+        """Announce the job to the member unless it knows of it, and return the requests for the runs that the
+        member has of the job."""
         with self._lock:
             if member in self._taught:
-                return
+                return ()
             self._taught.add(member)
-        self._answer(member, self._learn)
+        return codec.decode(self._answer(member, self._learn), TaskAnswer).runs
 
-    def _ask(self, member: str, question: TaskQuestion) -> TaskEnds:
-        return codec.decode(self._answer(member, codec.encode(question)), TaskEnds)
+    def _ask(self, member: str, question: TaskQuestion) -> TaskAnswer:
+        return codec.decode(self._answer(member, codec.encode(question)), TaskAnswer)
 
     def _answer(self, member: str, question: bytes) -> bytes | memoryview:
         """Return the member's answer. A member refuses a question while the two sides know different versions
@@ -194,21 +200,41 @@ class MemberRunner(ClosingContext):
         while not self._closed.wait(_PERIOD):
             if self._waiting:
                 self._start_waiting()
-            with self._lock:
-                busy = {member for member, _, _ in self._tasks.values()}
-            for member in busy:
-                try:
-                    self._take(self._ask(member, AskEnds(self._run)))
-                except Error as error:
-                    self._lose(member, error)
+            self._ask_all()
 
-    def _take(self, answer: TaskEnds) -> None:
+    def _ask_all(self) -> None:
+        """Ask all members with tasks once for the tasks that have ended."""
+        with self._lock:
+            busy = {member for member, _, _ in self._tasks.values()}
+        for member in sorted(busy):
+            try:
+                question = AskEnds(self._job, self._epoch, self._take_settled(member))
+                self._take(self._ask(member, question))
+            except Error as error:
+                self._lose(member, error)
+
+    def _take_settled(self, member: str) -> tuple[SettledRun, ...]:
+        with self._lock:
+            return tuple(self._settled.pop(member, ()))
+
+    def _take(self, answer: TaskAnswer) -> None:
         for each in answer.ends:
             with self._lock:
-                task = self._tasks.pop(each.number, None)
+                task = self._tasks.pop(each.run, None)
+                if task is not None and each.output is not None:
+                    self._ended[each.run] = task[0]
             if task is not None:
                 _, run, ended = task
                 ended(each.end(run))
+
+    def settle(self, end: TaskEnd, *, counts: bool) -> None:
+        """Note what becomes of a run that has ended with files; the member learns of it with the next
+        question. A member to which a later coordinator has announced itself removes no file."""
+        run = end.run.run_id
+        with self._lock:
+            member = self._ended.pop(run, None)
+            if member is not None:
+                self._settled[member].append(SettledRun(run, counts))
 
     def _lose(self, member: str, error: Error) -> None:
         """End the tasks of a member that does not answer because of ``error``: each with an
@@ -216,8 +242,8 @@ class MemberRunner(ClosingContext):
         with self._lock:
             self._taught.discard(member)
             self._silent.add(member)
-            lost = [number for number, task in self._tasks.items() if task[0] == member]
-            tasks = [self._tasks.pop(number) for number in lost]
+            lost = [run for run, task in self._tasks.items() if task[0] == member]
+            tasks = [self._tasks.pop(run) for run in lost]
         if tasks:
             logger.warning("%d tasks of a durable job on %s are lost: %s", len(tasks), member, error)
         for _, run, ended in tasks:
@@ -226,13 +252,13 @@ class MemberRunner(ClosingContext):
     def stop(self) -> None:
         """Ask the members to end all runs; return before the runs have ended."""
         with self._lock:
-            taught = list(self._taught)
+            taught = sorted(self._taught)
             waiting, self._waiting = self._waiting, []
         for _, run, ended in waiting:
             ended(TaskEnd(run, None, OperationalError("the task was stopped before a member ran the task")))
         for member in taught:
             try:
-                self._ask(member, StopTasks(self._run))
+                self._ask(member, StopTasks(self._job, self._epoch))
             except Error as error:
                 self._lose(member, error)
 
@@ -240,6 +266,6 @@ class MemberRunner(ClosingContext):
         """Stop asking members for ended tasks, and tell the members to forget the job."""
         self._closed.set()
         self._thread.join()
-        for member in self._taught:
+        for member in sorted(self._taught):
             with suppress(Error):
-                self._ask(member, ForgetJob(self._run))
+                self._ask(member, ForgetJob(self._job, self._epoch, self._take_settled(member)))

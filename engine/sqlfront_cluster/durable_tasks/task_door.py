@@ -28,7 +28,7 @@ class TaskDoor(RequestService):
         self._service: task_service.TaskService | None = None
 
     def attach(self, running: RunningMember) -> None:
-        """Set the member on whose engine tasks will run, and stop the tasks of coordinators that leave the
+        """Set the member on whose engine tasks will run, and begin the leases of coordinators that leave the
         cluster; needed before the first question."""
         self._running = running
         running.membership.list_watchers.append(self._keep_present)

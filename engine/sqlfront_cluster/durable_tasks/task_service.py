@@ -1,10 +1,21 @@
 """A service that runs tasks of durable jobs on a member, and reports their ends to the coordinator.
 
 The coordinator (:mod:`.member_runner`) sends questions; the service answers each at once, without waiting for
-a task.
+a task. Each question names the job and the coordinator's epoch. A question of an older epoch than the
+service has seen is refused.
+
+A coordinator that leaves the cluster leaves a *lease*: for that time its tasks go on, and the service keeps
+what has become of them. A successor that announces a later epoch is told of these runs, and says which of
+them it adopts. At the end of the lease without a successor the runs end, and their files are removed.
+
+The service itself removes a file only if no coordinator was told that the file is complete; the record of any
+other file may be in the job's log.
 """
 
-from collections.abc import Callable
+import logging
+from collections.abc import Callable, Collection
+from contextlib import suppress
+from functools import partial
 from threading import Lock
 from typing import Final
 
@@ -15,10 +26,11 @@ from sqlfront_cluster.codec.dags import decode_dag
 from sqlfront_cluster.codec.failures import ErrorData
 from sqlfront_cluster.codec.values import malformed
 from sqlfront_cluster.members.requests import RequestService
-from sqlfront_engine.durable.event_store.events import Attempt, Manifest
+from sqlfront_engine.durable.event_store.events import Attempt, Manifest, TaskId
+from sqlfront_engine.durable.files import remove_output
 from sqlfront_engine.durable.runner import TaskEnd
 from sqlfront_engine.durable.stages import StagePlan, cut
-from sqlfront_engine.durable.tasks import StageTasks, TaskRun
+from sqlfront_engine.durable.tasks import RunId, StageTasks, TaskRun
 from sqlfront_engine.durable.thread_runner import ThreadRunner
 from sqlfront_engine.engine import Engine, JobConfig
 from sqlfront_engine.spool.reading import SpoolDamaged
@@ -27,102 +39,143 @@ from sqlfront_values.decoders import make_decoder
 from sqlfront_values.errors import OperationalError
 from sqlfront_values.settings import Settings
 
+logger: Final = logging.getLogger(__name__)
+
+#: The number of jobs that are over whose last epoch the service remembers, so that a coordinator of an older
+#: epoch can't begin tasks of them anew.
+REMEMBERED: Final = 1000
+
 # ---- questions and answers
 
 
-class LearnJob(msgspec.Struct, frozen=True, tag=True):
-    """The coordinator's announcement of a job whose tasks will follow. ``run``: the id of this run of the
-    job, which the other questions name. ``coordinator``: the name of the coordinator's member. ``dag``: the
-    encoded DAG of the job."""
+class _Question(msgspec.Struct, frozen=True, tag=True):
+    """The base of all questions. ``job``: the directory of the job's spool files, which no other job has.
+    ``epoch``: the epoch of the coordinator that asks."""
 
-    run: str
+    job: str
+    epoch: int
+
+
+class LearnJob(_Question, frozen=True):
+    """The coordinator's announcement that it coordinates a job from now on; the answer has the runs that the
+    member has of the job. ``coordinator``: the name of the coordinator's member. ``dag``: the encoded DAG of
+    the job. ``lease``: the seconds for which tasks go on when the coordinator has left the cluster."""
+
     coordinator: str
     dag: bytes
     settings: Settings
+    lease: float
 
 
-class StartTask(msgspec.Struct, frozen=True, tag=True):
-    """The coordinator's request to begin a task. ``run``: the id from :class:`LearnJob`. ``number``: a number
-    by which the task's end will be reported. ``stage``: the number of the task's stage. ``ranges``: for each
-    task of the stage the half-open range of the buckets that it reads. ``buckets``: the number of buckets of
-    the output. ``task``: the number of the task in its stage. ``attempt``: identifies this run of the task.
-    ``files``: for each input of the stage its spool files. ``folder``: the directory of the job's spool
-    files."""
+class StartTask(_Question, frozen=True):
+    """The coordinator's request to begin a run of a task. The fields are those of a
+    :class:`~sqlfront_engine.durable.tasks.TaskRun`, with the number of its ``stage``."""
 
-    run: str
-    number: int
     stage: int
     ranges: tuple[tuple[int, int], ...]
     buckets: int
     task: int
     attempt: Attempt
     files: tuple[tuple[SpoolFile, ...], ...]
-    folder: str
+
+    @classmethod
+    def of(cls, epoch: int, run: TaskRun) -> "StartTask":
+        """Return the request to begin ``run``, by the coordinator of an epoch."""
+        tasks = run.tasks
+        return cls(
+            run.folder,
+            epoch,
+            tasks.stage.number,
+            tasks.ranges,
+            tasks.buckets,
+            run.task,
+            run.attempt,
+            run.files,
+        )
+
+    @property
+    def run_id(self) -> RunId:
+        """The identity of the run."""
+        return RunId(TaskId(self.stage, self.task), self.attempt)
 
     def task_run(self, plan: StagePlan) -> TaskRun:
-        """Return the task to run, with its stage from ``plan``. Raises OperationalError for a stage that the
+        """Return the run to begin, with its stage from ``plan``. Raises OperationalError for a stage that the
         plan doesn't have."""
         if not 0 <= self.stage < len(plan.stages):
             raise OperationalError(f"a durable job has no stage {self.stage}")
         tasks = StageTasks(plan.stages[self.stage], self.ranges, self.buckets)
-        return TaskRun(tasks, self.task, self.attempt, self.files, self.folder)
+        return TaskRun(tasks, self.task, self.attempt, self.files, self.job)
 
 
-class AskEnds(msgspec.Struct, frozen=True, tag=True):
-    """The coordinator's question: which tasks of the ``run`` have ended since the last such question?
-    ``run``: the id from :class:`LearnJob`."""
+class AdoptRuns(_Question, frozen=True):
+    """The coordinator's message which of the runs that the answer to :class:`LearnJob` had it adopts; the
+    other ones end."""
 
-    run: str
-
-
-class StopTasks(msgspec.Struct, frozen=True, tag=True):
-    """The coordinator's request that all tasks of the ``run`` (the id from :class:`LearnJob`) end soon."""
-
-    run: str
+    runs: tuple[RunId, ...]
 
 
-class ForgetJob(msgspec.Struct, frozen=True, tag=True):
-    """The coordinator's message that no further question about the ``run`` (the id from :class:`LearnJob`)
-    will come."""
+class SettledRun(msgspec.Struct, frozen=True):
+    """A run that has ended with files, and of which the member was asked before. ``counts`` True: the record
+    of the run is durable; False: the files are to be removed."""
 
-    run: str
+    run: RunId
+    counts: bool
 
 
-TaskQuestion = LearnJob | StartTask | AskEnds | StopTasks | ForgetJob
+class AskEnds(_Question, frozen=True):
+    """The coordinator's question which runs have ended since its last question. ``settled``: the runs that
+    the member may forget."""
+
+    settled: tuple[SettledRun, ...] = ()
+
+
+class StopTasks(_Question, frozen=True):
+    """The coordinator's request that all runs end soon."""
+
+
+class ForgetJob(_Question, frozen=True):
+    """The coordinator's message that no further question about the job will come. ``settled``: as for
+    :class:`AskEnds`."""
+
+    settled: tuple[SettledRun, ...] = ()
+
+
+TaskQuestion = LearnJob | StartTask | AdoptRuns | AskEnds | StopTasks | ForgetJob
 
 
 class EndedTask(msgspec.Struct, frozen=True):
-    """The end of the task with this ``number``: its files (``output``) or its ``error``. ``damaged``: the
-    path of a spool file that the task could not read, and the problem with the file; None = the task has no
-    such error."""
+    """The end of a ``run``: its files (``output``) or its ``error``. ``damaged``: the path of a spool file
+    that the run could not read, and the problem with the file; None = the run has no such error."""
 
-    number: int
+    run: RunId
     output: Manifest | None = None
     error: ErrorData | None = None
     damaged: tuple[str, str] | None = None
 
     @classmethod
-    def of(cls, number: int, end: TaskEnd) -> "EndedTask":
-        """Encode the ``end`` of the task with this number as data for the coordinator."""
+    def of(cls, end: TaskEnd) -> "EndedTask":
+        """Encode the end of a run as data for the coordinator."""
+        run = end.run.run_id
         if end.error is None:
-            return cls(number, end.output)
+            return cls(run, end.output)
         error = end.error
         damaged = (error.path, error.problem) if isinstance(error, SpoolDamaged) else None
-        return cls(number, None, ErrorData.of(error), damaged)
+        return cls(run, None, ErrorData.of(error), damaged)
 
     def end(self, run: TaskRun) -> TaskEnd:
-        """Decode the end of a task. ``run``: the task that this object's ``number`` stands for, which the
-        caller has remembered."""
+        """Decode the end of ``run``, the run whose identity this object has."""
         if self.damaged is not None:
             return TaskEnd(run, None, SpoolDamaged(*self.damaged))
         return TaskEnd(run, self.output, None if self.error is None else self.error.error())
 
 
-class TaskEnds(msgspec.Struct, frozen=True):
-    """The service's answer to every question of the coordinator. ``ends``: for :class:`AskEnds` the tasks
-    that have ended, for other questions nothing."""
+class TaskAnswer(msgspec.Struct, frozen=True):
+    """The service's answer to every question. ``ends``: for :class:`AskEnds`, the runs that have ended.
+    ``runs``: for :class:`LearnJob`, the requests for all runs of the job on this member that run, or have
+    ended and are not settled."""
 
     ends: tuple[EndedTask, ...] = ()
+    runs: tuple[StartTask, ...] = ()
 
 
 _decode_question: Final = make_decoder(TaskQuestion, codec.decode_hook)
@@ -140,30 +193,131 @@ def _decode(content: bytes) -> TaskQuestion:
 # ---- the service
 
 
+class _HeldRun:
+    """A run of a task on this member, from its request until it is settled."""
+
+    def __init__(self, request: StartTask) -> None:
+        self.request = request
+        #: The end; None while the task runs.
+        self.end: EndedTask | None = None
+        #: The epoch of the last coordinator that was told of the end, 0 = none.
+        self.told = 0
+
+
 class _JobTasks:
-    """The tasks of one coordinator's run of a job, and the ends that the coordinator has not fetched yet."""
+    """The runs of a job's tasks on this member. ``learned``: the announcement of the first coordinator."""
 
     def __init__(self, engine: Engine, learned: LearnJob) -> None:
-        self.coordinator = learned.coordinator
-        self.plan = cut(decode_dag(learned.dag))
-        config = JobConfig(settings=learned.settings, description=learned.run)
-        self.runner = ThreadRunner(
-            engine, self.plan, config, threads=engine.workers, member="", incarnation=""
+        self._plan = cut(decode_dag(learned.dag))
+        config = JobConfig(settings=learned.settings, description=learned.job)
+        self._runner = ThreadRunner(
+            engine, self._plan, config, threads=engine.workers, member="", incarnation=""
         )
         self._lock = Lock()
-        self._ends: list[EndedTask] = []
+        # Guarded by the lock: the announcement of the last coordinator, whether that coordinator has left the
+        # cluster, and the runs.
+        self._learned = learned
+        self._is_left = False
+        self._runs: dict[RunId, _HeldRun] = {}
+        #: Whether the job is over on this member; set with the lock held.
+        self.is_dropped = False
 
-    def start(self, question: StartTask) -> None:
+    @property
+    def epoch(self) -> int:
+        """The latest epoch of which the service knows."""
+        return self._learned.epoch
+
+    def answer(self, question: TaskQuestion) -> TaskAnswer:
+        """Act on a question and return the answer. Raises OperationalError for a question of an older epoch,
+        and for a job that was dropped meanwhile."""
+        with self._lock:
+            if self.is_dropped:
+                raise unknown_job()
+            check_epoch(question, self.epoch)
+            match question:
+                case LearnJob():
+                    self._learned, self._is_left = question, False
+                    return TaskAnswer(runs=tuple(held.request for held in self._runs.values()))
+                case StartTask():
+                    self._start(question)
+                case AdoptRuns():
+                    self._drop_others(question.runs)
+                case AskEnds():
+                    self._settle(question.settled)
+                    return TaskAnswer(ends=self._ends())
+                case StopTasks():
+                    for run, held in self._runs.items():
+                        if held.end is None:
+                            self._runner.cancel(run)
+                case ForgetJob():
+                    self._settle(question.settled)
+                    self._drop()
+        return TaskAnswer()
+
+    def _start(self, request: StartTask) -> None:
+        run = request.task_run(self._plan)
+        self._runs[run.run_id] = held = _HeldRun(request)
+
         def ended(end: TaskEnd) -> None:
             with self._lock:
-                self._ends.append(EndedTask.of(question.number, end))
+                if self._runs.get(run.run_id) is held:
+                    held.end = EndedTask.of(end)
+                    return
+            _remove(end.output)  # the run was dropped meanwhile
 
-        self.runner.start(question.task_run(self.plan), ended)
+        self._runner.start(run, ended)
 
-    def take_ends(self) -> tuple[EndedTask, ...]:
+    def _settle(self, settled: Collection[SettledRun]) -> None:
+        for each in settled:
+            held = self._runs.pop(each.run, None)
+            if held is not None and held.end is not None and not each.counts:
+                _remove(held.end.output)
+
+    def _ends(self) -> tuple[EndedTask, ...]:
+        """Return the ends of which the present coordinator was not told yet. Ends with errors are forgotten,
+        since no successor needs them."""
+        ends = []
+        for run, held in [*self._runs.items()]:
+            if held.end is not None and held.told < self.epoch:
+                held.told = self.epoch
+                ends.append(held.end)
+                if held.end.output is None:
+                    del self._runs[run]
+        return tuple(ends)
+
+    def _drop_others(self, adopted: Collection[RunId]) -> None:
+        """Cancel the runs that are not ``adopted``, and forget them. The files of those that have ended are
+        removed if no coordinator was told of them."""
+        for run in self._runs.keys() - set(adopted):
+            held = self._runs.pop(run)
+            if held.end is None:
+                self._runner.cancel(run)
+            elif not held.told:
+                _remove(held.end.output)
+
+    def _drop(self) -> None:
+        self.is_dropped = True
+        self._drop_others(())
+        self._runner.end_threads()
+
+    def leave(self, is_present: Callable[[str], bool]) -> LearnJob | None:
+        """If the coordinator has left the cluster by now, begin the lease, and return the coordinator's
+        announcement, for :meth:`end_lease`; else return None. ``is_present``: whether the member list has a
+        name."""
         with self._lock:
-            ends, self._ends = (*self._ends,), []
-        return ends
+            if self._is_left or is_present(self._learned.coordinator):
+                return None
+            self._is_left = True
+            return self._learned
+
+    def end_lease(self, learned: LearnJob) -> bool:
+        """Drop the job at the end of the lease of the coordinator that has made the announcement, unless
+        another coordinator has announced itself since. Return whether the job was dropped."""
+        with self._lock:
+            if self.is_dropped or self._learned is not learned:
+                return False
+            self._drop()
+            return True
 
 
 class TaskService(RequestService):
@@ -173,45 +327,84 @@ class TaskService(RequestService):
         """``engine``: the member's engine, which runs the tasks."""
         self._engine = engine
         self._lock = Lock()
+        # Guarded by the lock: the jobs, by their directories; and the last epochs of jobs that are over, the
+        # oldest first.
         self._jobs: dict[str, _JobTasks] = {}
+        self._epochs: dict[str, int] = {}
 
     def answer(self, content: bytes) -> bytes:
-        """Decode a question, act on it, and return the encoded :class:`TaskEnds`, without waiting for tasks.
-        Raises OperationalError for a task or a run that this member doesn't know."""
+        """Decode a question, act on it, and return the encoded :class:`TaskAnswer`; see
+        :meth:`~sqlfront_cluster.members.requests.RequestService.answer`. Raises OperationalError for a job
+        that this member doesn't know, and for a question of an older epoch."""
         question = _decode(content)
-        return codec.encode(TaskEnds(self._answered(question)))
+        job = self._learned(question) if isinstance(question, LearnJob) else self._job(question)
+        answer = job.answer(question)
+        if isinstance(question, ForgetJob):
+            self._forget(question.job, job)
+        return codec.encode(answer)
 
-    def _answered(self, question: TaskQuestion) -> tuple[EndedTask, ...]:
-        match question:
-            case LearnJob():
-                learned = _JobTasks(self._engine, question)
-                with self._lock:
-                    self._jobs[question.run] = learned
-            case StartTask():
-                self._job(question.run).start(question)
-            case AskEnds():
-                return self._job(question.run).take_ends()
-            case StopTasks():
-                self._job(question.run).runner.stop()
-            case ForgetJob():
-                with self._lock:
-                    forgotten = self._jobs.pop(question.run, None)
-                if forgotten is not None:
-                    forgotten.runner.stop()
-        return ()
-
-    def _job(self, run: str) -> _JobTasks:
+    def _learned(self, question: LearnJob) -> _JobTasks:
         with self._lock:
-            job = self._jobs.get(run)
+            check_epoch(question, self._epochs.get(question.job, 0))
+            job = self._jobs.get(question.job)
+            if job is None or job.is_dropped:
+                job = self._jobs[question.job] = _JobTasks(self._engine, question)
+            return job
+
+    def _job(self, question: TaskQuestion) -> _JobTasks:
+        with self._lock:
+            job = self._jobs.get(question.job)
         if job is None:
-            raise OperationalError("this member knows nothing of the durable job; it has been restarted")
+            raise unknown_job()
         return job
 
-    def keep_present(self, is_present: Callable[[str], bool]) -> None:
-        """Stop the tasks of coordinators that have left the cluster; ``is_present`` tells whether the member
-        list has a name."""
+    def _forget(self, name: str, job: _JobTasks) -> None:
+        """Forget the dropped ``job`` in the directory ``name``, but not its last epoch."""
         with self._lock:
-            gone = [run for run, job in self._jobs.items() if not is_present(job.coordinator)]
-            stopped = [self._jobs.pop(run) for run in gone]
-        for job in stopped:
-            job.runner.stop()
+            if self._jobs.get(name) is job:
+                del self._jobs[name]
+            self._epochs.pop(name, None)
+            self._epochs[name] = job.epoch
+            if len(self._epochs) > REMEMBERED:
+                del self._epochs[next(iter(self._epochs))]
+
+    def keep_present(self, is_present: Callable[[str], bool]) -> None:
+        """Begin the leases of the coordinators that have left the cluster; ``is_present`` tells whether the
+        member list has a name."""
+        clock = self._engine.clock
+        with self._lock:
+            jobs = [*self._jobs.values()]
+        for job in jobs:
+            learned = job.leave(is_present)
+            if learned is not None:
+                clock.call_at(clock.now() + learned.lease, partial(self._end_lease, job, learned))
+
+    def _end_lease(self, job: _JobTasks, learned: LearnJob) -> None:
+        if job.end_lease(learned):
+            logger.warning("the tasks of the durable job in %s end: it has no coordinator", learned.job)
+            self._forget(learned.job, job)
+
+
+def unknown_job() -> OperationalError:
+    """Return the error for a question about a job that this member doesn't know."""
+    return OperationalError(
+        "this member knows nothing of the durable job: it has been restarted, or the job had no coordinator"
+    )
+
+
+def check_epoch(question: TaskQuestion, epoch: int) -> None:
+    """Raise OperationalError for a question of an older epoch than ``epoch``, the last one of the job; and
+    for a question other than :class:`LearnJob` of a later one."""
+    if question.epoch < epoch:
+        raise OperationalError(
+            f"the coordinator of epoch {epoch} has taken the durable job over; the coordinator of epoch"
+            f" {question.epoch} must end"
+        )
+    if question.epoch > epoch and not isinstance(question, LearnJob):
+        raise unknown_job()
+
+
+def _remove(output: Manifest | None) -> None:
+    """Remove the files of a run; a file that can't be removed is left to the coordinator."""
+    with suppress(OSError):
+        remove_output(output)

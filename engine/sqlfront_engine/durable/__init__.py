@@ -24,6 +24,7 @@ After a crash::
       |  JobState: the sum of the events                                            job_state
       |  reset_after_loss: what has to run again, because files are lost            recovery
       |  take_over: the first record of the next epoch says what is accepted        takeover
+      |  adopt: tasks that still run on members count as this coordinator's         runner, coordinator
     Coordinator    goes on
 
 Reading order: :mod:`.stages`, :mod:`.tasks`, :mod:`.coordinator`, :mod:`.recovery`, :mod:`.takeover`;
@@ -38,8 +39,10 @@ Guarantees:
 * **The result has each row once**, whenever coordinators die. The rows that count are those of one accepted
   attempt of each task; each attempt has files of its own.
 * **A job has one end.** The end is durable before anybody is told; an ended job never runs again.
+* **A running task is adopted** if the runner's runs outlive the coordinator, and if the task would read the
+  same files again. Its end is recorded with the attempt of the former epoch.
 * **Nothing is left behind.** After the end of the job its files are the result's; files of attempts that no
-  record tells of are removed at the next takeover.
+  record tells of, and that are not adopted, are removed at the next takeover.
 
 Invariants of the code: the coordinator's thread alone changes the job's state, by events that are durable; a
 task runs on one thread, so that a second run over the same files gives the same rows in the same order.

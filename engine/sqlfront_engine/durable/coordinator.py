@@ -5,13 +5,14 @@ durable records, through one queue. A finished task counts once its record is du
 later stage may read its files.
 
 A coordinator that dies leaves the log and the spool files. Its successor claims the next epoch, replays the
-log, and runs what is left (:mod:`.takeover`).
+log, and runs what is left (:mod:`.takeover`). Runs that go on without their coordinator, on members in other
+processes, are adopted: the successor waits for their ends as for those of its own runs.
 """
 
 import logging
 import math
 from collections import Counter, deque
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from contextlib import suppress
 from queue import SimpleQueue
 from threading import Lock
@@ -38,7 +39,7 @@ from sqlfront_engine.durable.event_store.events import (
     TasksReset,
 )
 from sqlfront_engine.durable.event_store.settings import LogState
-from sqlfront_engine.durable.files import remove_others, remove_output
+from sqlfront_engine.durable.files import remove_others
 from sqlfront_engine.durable.job_state import JobState
 from sqlfront_engine.durable.recovery import in_order, reset_for
 from sqlfront_engine.durable.runner import TaskEnd, TaskRunner
@@ -61,10 +62,10 @@ HASH_FUNCTION: Final = "murmur3_32, seed 42"
 
 
 class _Written(msgspec.Struct, frozen=True):
-    """The news that the record of a finished run is durable (``error`` is None), or that the record could
+    """The news that the record of a run's ``end`` is durable (``error`` is None), or that the record could
     not be written and never will be (``error`` says why)."""
 
-    run: TaskRun
+    end: TaskEnd
     event: TaskFinished
     error: Error | None
 
@@ -125,6 +126,8 @@ class Coordinator:
         lost (SQLSTATE class 08): then the end of the job is unknown, and left to a successor, too."""
         try:
             if self.state.ended is None:
+                if self._log.epoch > 1:
+                    self._adopt()
                 self._write(self._end())
         finally:
             self._end_runs()
@@ -133,15 +136,20 @@ class Coordinator:
         return self.state.ended
 
     def _clean_up(self, result: Manifest | None) -> None:
-        """Remove the job's spool files, except the files of ``result``. If a file can't be removed, log a
-        warning; the end of the job stays as it is."""
+        """Remove the job's spool files, except the files of ``result``."""
+        kept = set() if result is None else {file.path for file in result.files}
+        if self._remove_others(kept) and not self.state.is_clean:
+            self._write(CleanupDone())
+
+    def _remove_others(self, kept: Collection[str]) -> bool:
+        """Remove the job's spool files except those at the paths ``kept``, and return True. If a file can't
+        be removed, log a warning and return False; the job goes on."""
         try:
-            remove_others(self._folder, set() if result is None else {file.path for file in result.files})
+            remove_others(self._folder, kept)
         except OSError as error:
             logger.warning("files of the job in %s can't be removed: %s", self._folder, error)
-            return
-        if not self.state.is_clean:
-            self._write(CleanupDone())
+            return False
+        return True
 
     def _end(self) -> JobEnded:
         """Run all stages, and return the event of the job's end; the caller writes it to the log."""
@@ -248,11 +256,12 @@ class Coordinator:
             case _Written():
                 if news.error is not None:
                     raise news.error
-                if self._running.get(news.run.id) is news.run:
-                    del self._running[news.run.id]
+                run = news.end.run
+                counts = self._running.get(run.id) is run  # else a reset has taken the record back
+                if counts:
+                    del self._running[run.id]
                     self.state.apply(news.event)
-                else:
-                    remove_output(news.event.output)  # a reset has taken the record back
+                self._runner.settle(news.end, counts=counts)
             case CancelRequested():
                 self.state.apply(news)
             case _Suspended():
@@ -261,6 +270,33 @@ class Coordinator:
     def _write(self, event: Event) -> None:
         self._log.append_durably(event)
         self.state.apply(event)
+
+    # ---- the runs of former coordinators
+
+    def _adopt(self) -> None:
+        """Go on with the runs of former coordinators that fit the job's state. Then remove the files that
+        belong neither to these runs nor to finished tasks."""
+        self._runner.adopt(self._adopts, self._news.put)
+        adopted = self._running.values()
+        if adopted:
+            logger.info("epoch %d of the job has adopted %d tasks", self._log.epoch, len(adopted))
+        self._remove_others(self.state.files.union(*(run.paths for run in adopted)))
+
+    def _adopts(self, run: TaskRun) -> bool:
+        """Return whether the run of a former coordinator is adopted; if so, the run counts as running from
+        now on. A run is adopted if its task has to run, no other run of the task is adopted, and the run
+        reads the very files that a new run would read: after the loss of files these may be others than those
+        that the former coordinator knew."""
+        task = run.id
+        if task.stage not in self.state.stages or not self._is_ready(stage := self.plan.stages[task.stage]):
+            return False
+        waiting = self._waiting[task.stage]
+        if task.task not in waiting or run != self._run(stage, task.task, run.attempt):
+            return False
+        waiting.remove(task.task)
+        self._running[task] = run
+        self._busy += 1
+        return True
 
     # ---- handing out
 
@@ -292,11 +328,14 @@ class Coordinator:
     def _start(self, stage: JobStage, number: int) -> None:
         task = TaskId(stage.number, number)
         self._attempts[task] += 1
-        attempt = Attempt(self._log.epoch, self._attempts[task])
-        run = TaskRun(self._tasks(stage), number, attempt, self._inputs[stage.number], self._folder)
+        run = self._run(stage, number, Attempt(self._log.epoch, self._attempts[task]))
         self._running[task] = run
         self._busy += 1
         self._runner.start(run, self._news.put)
+
+    def _run(self, stage: JobStage, number: int, attempt: Attempt) -> TaskRun:
+        """Return a run of a task of a stage that has begun, over the present files of the stage's inputs."""
+        return TaskRun(self._tasks(stage), number, attempt, self._inputs[stage.number], self._folder)
 
     def _wait_again(self, tasks: Iterable[TaskId]) -> None:
         """Append the tasks to the queues of waiting tasks of their stages. Tasks of stages that have not
@@ -349,7 +388,7 @@ class Coordinator:
 
     def _take_end(self, end: TaskEnd) -> None:
         if self._running.get(end.run.id) is not end.run:
-            remove_output(end.output)  # the run was given up meanwhile
+            self._discard(end)  # the run was given up meanwhile
             return
         if end.output is not None:
             event = TaskFinished(
@@ -363,9 +402,9 @@ class Coordinator:
             )
             try:
                 # The run stays in `_running` until its record is durable.
-                self._log.append(event, lambda error: self._news.put(_Written(end.run, event, error)))
+                self._log.append(event, lambda error: self._news.put(_Written(end, event, error)))
             except Error:
-                remove_output(end.output)
+                self._discard(end)
                 raise
             return
         del self._running[end.run.id]
@@ -375,6 +414,12 @@ class Coordinator:
             self._reset_producer(end.error)
         else:
             self._note_failure(end.run.id, end.error)
+
+    def _discard(self, end: TaskEnd) -> None:
+        """Remove the files of a run that doesn't count, if it has any. If a successor has claimed the next
+        epoch, leave them: the successor may have adopted the run."""
+        if end.output is not None and self._log.state is not LogState.FENCED:
+            self._runner.settle(end, counts=False)
 
     def _note_failure(self, task: TaskId, error: Error) -> None:
         """Count a failure of a task; after a lack of memory, fewer tasks run at a time. Raises the error,
@@ -422,8 +467,9 @@ class Coordinator:
             news = self._next()
             if isinstance(news, TaskEnd):
                 self._busy -= 1
-                remove_output(news.output)
-        if self._log.state is LogState.FENCED:
+                self._discard(news)
+        # The successor adopts or removes what lasting runs have written.
+        if self._log.state is LogState.FENCED and not self._runner.is_lasting:
             self._leave_to_successor()
 
     def _leave_to_successor(self) -> None:

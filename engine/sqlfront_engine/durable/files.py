@@ -6,6 +6,7 @@ from typing import Final
 
 from sqlfront_engine.durable.event_store.events import Manifest
 from sqlfront_engine.storage.addresses import located, open_folder
+from sqlfront_engine.storage.growing_file import final_name
 from sqlfront_values.errors import OperationalError
 
 logger: Final = logging.getLogger(__name__)
@@ -33,13 +34,15 @@ def remove_output(output: Manifest | None) -> None:
 
 
 def remove_others(folder: str, kept: Collection[str], epoch: int | None = None) -> None:
-    """Remove all files in a directory or below a URL except those whose paths are in ``kept``, and the
-    directory if it is empty then. ``epoch``: remove only files of attempts of this epoch; None = of all. Does
-    nothing if the directory doesn't exist. Raises OSError if a file can't be removed."""
+    """Remove all files in a directory or below a URL except those whose paths are in ``kept``, of which some
+    may be unfinished and have temporary names. Without ``kept``, also remove the directory if it is empty
+    then. ``epoch``: remove only files of attempts of this epoch; None = of all. Does nothing if the directory
+    doesn't exist. Raises OSError if a file can't be removed."""
     found = open_folder(folder)
     found.remove_files(
         name
         for name in found.names()
-        if found.path(name) not in kept and (epoch is None or f"-{epoch}." in name)
+        if found.path(final_name(name)) not in kept and (epoch is None or f"-{epoch}." in name)
     )
-    found.remove_if_empty()
+    if not kept:
+        found.remove_if_empty()

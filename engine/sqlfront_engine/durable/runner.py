@@ -37,9 +37,23 @@ class TaskRunner(Protocol):
     def incarnation(self) -> str:
         """The id of the member's process: a restarted member of the same name has another one."""
 
+    @property
+    def is_lasting(self) -> bool:
+        """Whether runs go on when the coordinator's process is gone, so that its successor may adopt them."""
+
     def start(self, run: TaskRun, ended: Callable[[TaskEnd], None]) -> None:
         """Start a run, and return at once. ``ended`` is called once, when the run has ended, on any
         thread."""
+
+    def adopt(self, wants: Callable[[TaskRun], bool], ended: Callable[[TaskEnd], None]) -> None:
+        """Go on with runs that former coordinators of the job have started, and that still run or have ended
+        since. ``wants``: called for each of these runs before this method returns; True = the run counts as
+        started by this runner, False = the run is stopped. ``ended``: as for :meth:`start`. To be called
+        before the first :meth:`start`."""
+
+    def settle(self, end: TaskEnd, *, counts: bool) -> None:
+        """Note what becomes of a run that has ended with files. ``counts`` True: the run's record is durable,
+        so that no successor needs to be told of the run. False: the files are removed, now or soon."""
 
     def stop(self) -> None:
         """Have all runs end soon; a run that is not complete ends with an error."""

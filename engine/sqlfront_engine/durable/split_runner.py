@@ -21,6 +21,7 @@ class SplitRunner(ClosingContext):
 
     def __init__(self, here: ClosableRunner, others: ClosableRunner, stages: Collection[int]) -> None:
         self.member, self.incarnation = others.member, others.incarnation
+        self.is_lasting = others.is_lasting
         self._here, self._others, self._stages = here, others, stages
 
     @property
@@ -35,9 +36,22 @@ class SplitRunner(ClosingContext):
         return min((memory for memory in known if memory is not None), default=None)
 
     def start(self, run: TaskRun, ended: Callable[[TaskEnd], None]) -> None:
-        """Have the runner of the task's stage start a run, and return at once; see
-        :meth:`~sqlfront_engine.durable.runner.TaskRunner.start`."""
-        (self._here if run.id.stage in self._stages else self._others).start(run, ended)
+        """Have the runner of the task's stage start a run, and return at once. ``ended`` is called once, when
+        the run has ended, on any thread."""
+        self._runner_of(run).start(run, ended)
+
+    def adopt(self, wants: Callable[[TaskRun], bool], ended: Callable[[TaskEnd], None]) -> None:
+        """Go on with runs of former coordinators that ``wants`` accepts, on the other runner; the runs of the
+        stages here have ended with their processes. ``ended``: called with the end of each such run."""
+        self._others.adopt(wants, ended)
+
+    def settle(self, end: TaskEnd, *, counts: bool) -> None:
+        """Note on the runner of a run that has ended with files whether the run ``counts``; if not, the files
+        are removed."""
+        self._runner_of(end.run).settle(end, counts=counts)
+
+    def _runner_of(self, run: TaskRun) -> ClosableRunner:
+        return self._here if run.id.stage in self._stages else self._others
 
     def stop(self) -> None:
         """Have all runs end soon, on both runners."""

@@ -1,18 +1,13 @@
 """The beginning of a coordinator's epoch: a new job, or a job whose coordinator is gone."""
 
-import logging
-from typing import Final
-
 from sqlfront_engine.durable.event_store.event_log import EventLog
 from sqlfront_engine.durable.event_store.events import JobSubmitted
 from sqlfront_engine.durable.event_store.job_store import EpochClaim
 from sqlfront_engine.durable.event_store.settings import LogSettings
-from sqlfront_engine.durable.files import remove_others, sizes_of
+from sqlfront_engine.durable.files import sizes_of
 from sqlfront_engine.durable.job_state import JobState
 from sqlfront_engine.durable.recovery import Reset, reset_after_loss
 from sqlfront_engine.durable.stages import StagePlan
-
-logger: Final = logging.getLogger(__name__)
 
 
 def submit(
@@ -33,9 +28,9 @@ def take_over(
     claim: EpochClaim, plan: StagePlan, folder: str, *, incarnation: str, settings: LogSettings
 ) -> tuple[EventLog, JobState]:
     """Begin the next epoch of a job whose coordinator is gone, and return the job's log and state. The first
-    record of the epoch names the finished tasks, and those that have to run again, since a spool file that is
-    still needed is lost. Then the files in ``folder``, the directory or URL of the job's spool files, that
-    belong to no finished task are removed. ``incarnation``: the unique id of this process. Raises
+    record of the epoch names the finished tasks, and those that have to run again, since a spool file in
+    ``folder`` (a directory or URL) that is still needed is lost. Tasks that still run on members are left to
+    the coordinator, which adopts or stops them. ``incarnation``: the unique id of this process. Raises
     OperationalError if the files can't be listed, if the log can't be written, or if another member has
     claimed a later epoch."""
     state = JobState.of(claim.replay)
@@ -44,9 +39,4 @@ def take_over(
     accepted = state.accepted()
     log = claim.start(incarnation=incarnation, finished=accepted, reset=reset.in_order, settings=settings)
     state.epoch, state.restored = log.epoch, len(accepted)
-    if state.ended is None:
-        try:
-            remove_others(folder, state.files)
-        except OSError as error:
-            logger.warning("files of the job in %s can't be removed: %s", folder, error)
     return log, state

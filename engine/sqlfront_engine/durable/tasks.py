@@ -50,6 +50,14 @@ class StageTasks(msgspec.Struct, frozen=True):
         return Share(task, self.parallelism, range(first, last))
 
 
+class RunId(msgspec.Struct, frozen=True):
+    """The identity of a run: its task, and which ``attempt`` at the task it is. No two runs of a job have the
+    same."""
+
+    task: TaskId
+    attempt: Attempt
+
+
 class TaskRun(msgspec.Struct, frozen=True):
     """One run of a task: the number ``task`` among ``tasks``, and which ``attempt`` this is. ``files``: for
     each input of the stage, in order, the spool files of all tasks that wrote it. ``folder``: the directory
@@ -65,6 +73,16 @@ class TaskRun(msgspec.Struct, frozen=True):
     def id(self) -> TaskId:
         """The stage and the number of the task that is run."""
         return TaskId(self.tasks.stage.number, self.task)
+
+    @property
+    def run_id(self) -> RunId:
+        """The identity of this run among all runs of the job."""
+        return RunId(self.id, self.attempt)
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The paths of the spool files that the run writes, one for each output of the stage."""
+        return tuple(self.path(number) for number in range(len(self.tasks.stage.outputs)))
 
     def path(self, output: int) -> str:
         """Return the path or URL of the spool file for an output of the stage, given the output's number.

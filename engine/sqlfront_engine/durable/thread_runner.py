@@ -1,14 +1,17 @@
 """A runner of tasks on threads of this process."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from queue import SimpleQueue
 from threading import Lock, Thread
+from typing import Final
 
 from sqlfront_engine.closing import ClosingContext
 from sqlfront_engine.durable.event_store.events import Manifest
+from sqlfront_engine.durable.files import remove_output
 from sqlfront_engine.durable.runner import TaskEnd
 from sqlfront_engine.durable.stages import StagePlan
-from sqlfront_engine.durable.tasks import TaskJob, TaskRun
+from sqlfront_engine.durable.tasks import RunId, TaskJob, TaskRun
 from sqlfront_engine.engine import Engine, JobConfig
 from sqlfront_values.evaluation_errors import foreign_error
 
@@ -16,6 +19,9 @@ from sqlfront_values.evaluation_errors import foreign_error
 class ThreadRunner(ClosingContext):
     """A runner of a job's tasks on ``threads`` threads of this process, one task at a time on each.
     ``config``: the options of the job. ``member`` and ``incarnation`` name this process in the job's log."""
+
+    #: The runs end with the process.
+    is_lasting: Final = False
 
     def __init__(
         self,
@@ -39,13 +45,25 @@ class ThreadRunner(ClosingContext):
         for thread in self._threads:
             thread.start()
         self._lock = Lock()
-        # Guarded by the lock: the jobs that run, and whether no further one may begin.
-        self._jobs: set[TaskJob] = set()
+        # Guarded by the lock: the jobs that run; the runs to cancel, which may not have begun; and whether no
+        # further run may begin.
+        self._jobs: dict[RunId, TaskJob] = {}
+        self._cancelled: set[RunId] = set()
         self._stopped = False
 
     def start(self, run: TaskRun, ended: Callable[[TaskEnd], None]) -> None:
         """Have a thread run a task, and return at once; ``ended`` is then called on that thread."""
         self._waiting.put((run, ended))
+
+    def adopt(self, wants: Callable[[TaskRun], bool], ended: Callable[[TaskEnd], None]) -> None:
+        """Do nothing: the runs of former coordinators have ended with their processes."""
+
+    def settle(self, end: TaskEnd, *, counts: bool) -> None:
+        """Remove the files of a run that doesn't count, at once. A file that can't be removed stays until
+        the job's end."""
+        if not counts:
+            with suppress(OSError):
+                remove_output(end.output)
 
     def _work(self) -> None:
         while (task := self._waiting.get()) is not None:
@@ -62,26 +80,41 @@ class ThreadRunner(ClosingContext):
     def _output(self, run: TaskRun) -> Manifest:
         job = TaskJob(self._engine, self._plan, run, self._config)
         with self._lock:
-            self._jobs.add(job)
-            if self._stopped:
+            self._jobs[run.run_id] = job
+            if self._stopped or run.run_id in self._cancelled:
                 job.cancel()
         try:
             return job.run()
         finally:
             with self._lock:
-                self._jobs.discard(job)
+                del self._jobs[run.run_id]
+                self._cancelled.discard(run.run_id)
+
+    def cancel(self, run: RunId) -> None:
+        """Cancel one run that was started and has not ended: it ends soon, with an error unless it is
+        complete already. Returns at once."""
+        with self._lock:
+            self._cancelled.add(run)
+            job = self._jobs.get(run)
+        if job is not None:
+            job.cancel()
 
     def stop(self) -> None:
         """Cancel all tasks, including those that have not begun; their runs end with an error."""
         with self._lock:
             self._stopped = True
-            for job in self._jobs:
+            for job in self._jobs.values():
                 job.cancel()
+
+    def end_threads(self) -> None:
+        """Have the threads end as soon as all tasks have ended, and return at once; no task may be started
+        any more."""
+        for _ in self._threads:
+            self._waiting.put(None)
 
     def close(self) -> None:
         """Wait until all tasks have ended, then end the threads; call :meth:`stop` first to cancel the
         tasks."""
-        for _ in self._threads:
-            self._waiting.put(None)
+        self.end_threads()
         for thread in self._threads:
             thread.join()

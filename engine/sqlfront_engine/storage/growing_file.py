@@ -116,6 +116,18 @@ class LocalGrowingFile(GrowingFile):
             os.close(descriptor)
 
 
+def final_name(name: str) -> str:
+    """Return the name that the file ``name`` has once it is complete: ``name`` itself, unless it is the
+    temporary name of a file that is being written.
+
+    >>> final_name(".a.arrow.0123456789abcdef.spool-tmp"), final_name("a.arrow")
+    ('a.arrow', 'a.arrow')
+    """
+    if not name.endswith(_TEMPORARY):
+        return name
+    return name.removeprefix(".").removesuffix(_TEMPORARY).rpartition(".")[0]
+
+
 def remove_temporaries(folder: str) -> list[str]:
     """Remove the unfinished files that killed processes have left in the directory, and return their names;
     an empty list if the directory doesn't exist. No writer may be at work in the directory."""

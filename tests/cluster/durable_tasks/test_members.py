@@ -11,8 +11,9 @@ from sqlfront_cluster.codec.dags import decode_dag, encode_dag
 from sqlfront_cluster.durable_tasks.member_runner import MemberRunner
 from sqlfront_cluster.durable_tasks.task_service import (
     AskEnds,
+    LearnJob,
     StartTask,
-    TaskEnds,
+    TaskAnswer,
     TaskQuestion,
     TaskService,
 )
@@ -59,13 +60,13 @@ class Repeating(OneMember):
 
     def __init__(self, engine: Engine) -> None:
         super().__init__(engine)
-        self._ends = TaskEnds()
+        self._ends = TaskAnswer()
 
     def answer(self, question: bytes) -> bytes:
         answer = super().answer(question)
         if not isinstance(_decode(question), AskEnds):
             return answer
-        self._ends = TaskEnds((*self._ends.ends, *codec.decode(answer, TaskEnds).ends))
+        self._ends = TaskAnswer((*self._ends.ends, *codec.decode(answer, TaskAnswer).ends))
         return codec.encode(self._ends)
 
 
@@ -96,13 +97,15 @@ def run(folder: Path, members: OneMember) -> tuple[JobEnded, Counter[object]]:
     dag.edge(Edge.between(scan, dag.vertex("result", ResultSink(), 1)).to_one().distribute_to())
     encoded = encode_dag(dag)
     plan, store = cut(decode_dag(encoded)), JobStore(LocalFolder(str(folder / "store")), SystemClock())
-    runner = MemberRunner(members, encoded, Settings(), threads=2, member="m", incarnation="i")
+    spool = str(folder / "spool")
+    learn = LearnJob(spool, 1, "m", encoded, Settings(), 300.0)
+    runner = MemberRunner(members, plan, learn, threads=2, incarnation="i")
     with owned(store), runner:
         claim = store.take_epoch(JOB, cluster=CLUSTER, member="m")
         log, state = submit(claim, SUBMITTED, incarnation="i", settings=LogSettings())
         with log:
             options = JobOptions(parallelism=4)
-            ended = Coordinator(plan, state, log, runner, str(folder / "spool"), options).run()
+            ended = Coordinator(plan, state, log, runner, spool, options).run()
     events = [record.event() for record in store.read(JOB).records]
     return ended, Counter(event.task for event in events if isinstance(event, TaskFinished))
 

@@ -28,6 +28,7 @@ from sqlfront_engine.durable.event_store.events import (
 )
 from sqlfront_engine.durable.event_store.job_store import JobStore
 from sqlfront_engine.durable.event_store.settings import LogSettings
+from sqlfront_engine.durable.files import remove_output
 from sqlfront_engine.durable.job_state import JobState
 from sqlfront_engine.durable.runner import TaskEnd
 from sqlfront_engine.durable.stages import DIVIDED, JobStage, OutputKind, StageInput, StageOutput, StagePlan
@@ -153,6 +154,9 @@ class World:
     """What outlives a coordinator: the disk, the store, and tasks that don't know that their coordinator is
     gone. ``chance`` decides everything; ``faults`` is the share of steps at which something goes wrong."""
 
+    #: What the errors say that may end a job.
+    errors = ("out of order", "spool file")
+
     def __init__(self, folder: Path, seed: int, faults: float) -> None:
         self.chance = random.Random(seed)
         self.faults = faults
@@ -184,6 +188,7 @@ class World:
                     return self._run_epoch()
             except Crash:
                 self.crashes += 1
+                self.crashed()
                 self.faults *= 0.9  # so that every job ends
                 if self.chance.random() < 0.5:
                     self.clock.forget_all()  # else the former coordinator's log goes on, as a zombie's does
@@ -199,10 +204,29 @@ class World:
             log, state = submit(claim, SUBMITTED, incarnation="i", settings=settings)
         else:
             log, state = take_over(claim, self.plan, self.spool, incarnation="i", settings=settings)
-        coordinator = SimulatedCoordinator(self, state, log, SimulatedRunner(self))
-        ended = coordinator.run()
+        runner = self.runner(log.epoch)
+        ended = SimulatedCoordinator(self, state, log, runner).run()
+        runner.close()
         log.close()
         return ended
+
+    def runner(self, epoch: int) -> "SimulatedRunner":
+        """The runner of the tasks of an epoch's coordinator."""
+        return SimulatedRunner(self)
+
+    def crashed(self) -> None:
+        """The coordinator has died just now."""
+
+    def leave_runs(self, runner: "SimulatedRunner") -> None:
+        """What becomes of the runs of a coordinator that is about to die."""
+        self.zombies += [run for run, _ in runner.runs if self.chance.random() < 0.5]
+
+    def check_start(self, run: TaskRun) -> None:
+        """Check that a run may begin: what it reads is durable, and what it makes is not there yet."""
+        state = JobState.of(self.store.read(JOB))
+        durable = {file for finish in state.finished.values() for file in finish.output.files}
+        assert durable.issuperset(file for files in run.files for file in files), "read before it is durable"
+        assert run.id not in state.finished, "runs again for nothing"
 
     # ---- tasks
 
@@ -299,7 +323,7 @@ class SimulatedTarget:
 class SimulatedRunner:
     """Tasks that end when chance says so."""
 
-    member, incarnation = "m", "i"
+    member, incarnation, is_lasting = "m", "i", False
     task_memory = None
 
     def __init__(self, world: World) -> None:
@@ -309,11 +333,18 @@ class SimulatedRunner:
         self.stopped = False
 
     def start(self, run: TaskRun, ended: Callable[[TaskEnd], None]) -> None:
-        state = JobState.of(self._world.store.read(JOB))
-        durable = {file for finish in state.finished.values() for file in finish.output.files}
-        assert durable.issuperset(file for files in run.files for file in files), "read before it is durable"
-        assert run.id not in state.finished, "runs again for nothing"
+        self._world.check_start(run)
         self.runs.append((run, ended))
+
+    def close(self) -> None:
+        pass
+
+    def adopt(self, wants: Callable[[TaskRun], bool], ended: Callable[[TaskEnd], None]) -> None:
+        pass
+
+    def settle(self, end: TaskEnd, *, counts: bool) -> None:
+        if not counts:
+            remove_output(end.output)
 
     def stop(self) -> None:
         self.stopped = True
@@ -350,7 +381,7 @@ class SimulatedCoordinator(Coordinator):
             assert world.steps < 3_000, "the job is stuck"
             world.disturb_files()
             if world.fault(0.5) and not runner.stopped:
-                world.zombies += [run for run, _ in runner.runs if world.chance.random() < 0.5]
+                world.leave_runs(runner)
                 raise Crash
             if world.cancels and world.chance.random() < 0.05 and not runner.stopped:
                 world.cancels = False
@@ -404,7 +435,7 @@ def check(world: World, ended: JobEnded) -> None:
     elif ended.state is JobEnd.FAILED:
         assert ended.error is not None, "the job failed without an error"
         message = ended.error.message
-        assert "out of order" in message or "spool file" in message, f"no fault gives this error: {message}"
+        assert any(part in message for part in world.errors), f"no fault gives this error: {message}"
     left = set(os.listdir(world.spool)) if os.path.isdir(world.spool) else set()
     kept = set() if ended.result is None else {os.path.basename(file.path) for file in ended.result.files}
     assert left <= kept, f"files are left: {left - kept}"

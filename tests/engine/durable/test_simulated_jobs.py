@@ -83,7 +83,8 @@ def _stale_runs_count(patch: pytest.MonkeyPatch) -> None:
     take = Coordinator._take
 
     def taken(self, news):  # type: ignore[no-untyped-def]
-        if isinstance(news, coordinator._Written) and self._running.get(news.run.id) is not news.run:
+        is_written = isinstance(news, coordinator._Written)
+        if is_written and self._running.get(news.end.run.id) is not news.end.run:
             self.state.apply(news.event)
         else:
             take(self, news)
@@ -104,11 +105,10 @@ def _decisions_are_made_anew(patch: pytest.MonkeyPatch) -> None:
 
 def _accepted_files_are_removed(patch: pytest.MonkeyPatch) -> None:
     removing = files.remove_others
-    patch.setattr(takeover, "remove_others", lambda folder, kept: removing(folder, set(sorted(kept)[1:])))
+    patch.setattr(coordinator, "remove_others", lambda folder, kept: removing(folder, set(sorted(kept)[1:])))
 
 
 def _files_are_left(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(takeover, "remove_others", lambda folder, kept: None)
     patch.setattr(coordinator, "remove_others", lambda folder, kept: None)
 
 
