@@ -44,7 +44,7 @@ from sqlfront_engine.durable.job_state import JobState
 from sqlfront_engine.durable.recovery import in_order, reset_for
 from sqlfront_engine.durable.runner import TaskEnd, TaskRunner
 from sqlfront_engine.durable.stages import DIVIDED, JobStage, StagePlan
-from sqlfront_engine.durable.target import JobTarget
+from sqlfront_engine.durable.target import JobTarget, TargetUnavailableError
 from sqlfront_engine.durable.tasks import StageTasks, TaskRun
 from sqlfront_engine.spool.reading import SpoolDamaged
 from sqlfront_engine.spool.spool_file import SpoolFile
@@ -122,8 +122,9 @@ class Coordinator:
     def run(self) -> JobEnded:
         """Run the job to its end, and return the end, whose record is durable. A failed or cancelled job
         returns its end, too. Raises :class:`JobSuspended` if the job is left to a successor. Raises the error
-        of the log if the log can't be written, and that of the target if the connection with the target is
-        lost (SQLSTATE class 08): then the end of the job is unknown, and left to a successor, too."""
+        of the log if the log can't be written, and that of the target if the target can't be reached, or the
+        connection with the target is lost: then the end of the job is unknown, and left to a successor,
+        too."""
         try:
             if self.state.ended is None:
                 if self._log.epoch > 1:
@@ -169,8 +170,11 @@ class Coordinator:
             return ended if self._asked is None else JobEnded(JobEnd.CANCELLED)
 
     def _is_unsettled(self, error: Error) -> bool:
-        """Return whether ``error`` leaves it unknown whether the target has the rows: the connection with the
-        target was lost (SQLSTATE class 08) when the rows were about to be put there, or may have been."""
+        """Return whether ``error`` leaves the end of the job to a successor: the target can't be reached, or
+        the connection with the target was lost (SQLSTATE class 08) when the rows were about to be put there,
+        or may have been."""
+        if isinstance(error, TargetUnavailableError):
+            return True
         is_lost = (error.sqlstate or "").startswith(_CONNECTION)
         return is_lost and self.state.prepared is not None and self.state.committed is None
 

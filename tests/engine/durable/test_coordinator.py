@@ -20,7 +20,7 @@ from sqlfront_engine.durable.event_store.settings import FailurePolicy, LogSetti
 from sqlfront_engine.durable.job_state import JobState
 from sqlfront_engine.durable.stages import cut
 from sqlfront_engine.durable.takeover import submit, take_over
-from sqlfront_engine.durable.target import JobTarget
+from sqlfront_engine.durable.target import JobTarget, TargetUnavailableError
 from sqlfront_engine.durable.thread_runner import ThreadRunner
 from sqlfront_engine.engine import Engine, JobConfig
 from sqlfront_engine.processor import Processor, ProcessorContext, Steps, Take
@@ -66,6 +66,8 @@ class Setup:
         self.call, self.target = call, target
         self.spool = str(folder / "spool")
         self.store = JobStore(LocalFolder(str(folder / "store"), calls), SystemClock())
+
+        self.target: JobTarget | None = None
 
     @contextmanager
     def coordinator(self, settings: LogSettings = LogSettings()) -> Iterator[Coordinator]:  # noqa: B008
@@ -244,6 +246,43 @@ def test_a_job_may_go_on_unprotected(tmp_path: Path) -> None:
 
     setup.call = call
     assert setup.run(LogSettings(policy=FailurePolicy.UNPROTECTED)).rows == 200_000
+
+
+class Away:
+    """A target that can't be reached for a number of calls, and has the rows from then on."""
+
+    def __init__(self, calls: int) -> None:
+        self.calls = calls
+        self.files: tuple[SpoolFile, ...] = ()
+
+    def put(self, token: str, files: tuple[SpoolFile, ...]) -> None:
+        self._ask()
+        self.files = files
+
+    def settle(self, token: str) -> bool:
+        self._ask()
+        return bool(self.files)
+
+    def _ask(self) -> None:
+        if self.calls:
+            self.calls -= 1
+            raise TargetUnavailableError("nobody is there")
+
+
+def test_a_job_waits_for_a_target_that_cannot_be_reached(tmp_path: Path) -> None:
+    """Two coordinators leave the job as it is; the third finds the target, and runs no task again."""
+    ran: list[int] = []
+    setup = Setup(tmp_path, ran.append)
+    target = setup.target = Away(2)
+    for _ in range(2):
+        with pytest.raises(TargetUnavailableError):
+            setup.run()
+        assert setup.state().ended is None
+
+    assert setup.run().rows == 200_000
+
+    assert sum(file.rows for file in target.files) == 200_000
+    assert len(ran) == len(set(ran))
 
 
 def test_a_superseded_coordinator_changes_nothing(tmp_path: Path) -> None:
