@@ -76,7 +76,8 @@ def overflow_of(table: str) -> Iterator[None]:
     try:
         yield
     except DataError as error:
-        if error.condition in ("CAST_OVERFLOW", "NUMERIC_VALUE_OUT_OF_RANGE"):
+        condition = (error.condition or "").partition(".")[0]
+        if condition in ("CAST_OVERFLOW", "NUMERIC_VALUE_OUT_OF_RANGE"):
             raise DataError(
                 f"Fail to insert into `{table}`: {error.message}",
                 condition="CAST_OVERFLOW_IN_TABLE_INSERT",
