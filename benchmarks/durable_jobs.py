@@ -66,7 +66,7 @@ def _coordinator(folder: Path, tasks: int, *, logged: bool = True) -> Iterator[C
     if claim.epoch == 1:
         log, state = submit(claim, SUBMITTED, incarnation="i", settings=settings)
     else:
-        log, state = take_over(claim, stages, incarnation="i", settings=settings)
+        log, state = take_over(claim, stages, spool, incarnation="i", settings=settings)
     if not logged:
         log.close()
         log = NoLog(claim._folder, epoch=1, first=1, clock=clock)

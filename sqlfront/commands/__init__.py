@@ -4,7 +4,7 @@
 ``renaming``), ``modification`` (with ``changes``), ``indexes``, ``directories`` and ``caching`` (with
 ``copies``) change tables, views, directories and cached copies; ``inspection`` has SHOW and DESCRIBE;
 ``settings`` has SET and USE, ``schemas`` CREATE, DROP and COMMENT ON SCHEMA; ``killing`` ends other sessions'
-queries; ``jobs`` has the statements of durable jobs.
+queries; ``jobs`` has the statements of durable jobs, ``spark_targets`` the tables of Spark that jobs fill.
 """
 
 import time

@@ -17,10 +17,11 @@ from msgspec.structs import replace
 from sqlfront.commands import caching, directories, tables
 from sqlfront.commands.inspection.names import matches
 from sqlfront.commands.run import NOTHING, CommandOutcome, StatementRun, origin_of, shown
+from sqlfront.commands.spark_targets import SparkTarget, spark_target
 from sqlfront.config import Config
 from sqlfront.jobs import listing
 from sqlfront.jobs.job_options import job_settings
-from sqlfront.jobs.job_plan import JobPlan, PlannedJob, plan_job, schema_of, settings_of
+from sqlfront.jobs.job_plan import JobPlan, PlannedJob, plan_job, schema_of, settings_of, spark_target_of
 from sqlfront.jobs.job_status import DurableJobStatus, JobPhase, as_error, job_time
 from sqlfront.jobs.spooled_rows import SpooledRows
 from sqlfront.jobs.spread_sources import VersionSource, VersionTable
@@ -284,8 +285,10 @@ def _planned(run: StatementRun, statement: JobStatement, settings: Settings) -> 
     query = statement if isinstance(statement, Query) else statement.query
     assert query is not None
     rows = bound_for_job(run, query)
-    _check_target(run, statement, rows)
-    return plan_job(rows, run.arguments.values, settings, run.context.config.collect_rows)
+    into = spark_target(run, statement, rows) if isinstance(statement, Insert) else None
+    if into is None:
+        _check_target(run, statement, rows)
+    return plan_job(rows, run.arguments.values, settings, run.context.config.collect_rows, into)
 
 
 def bound_for_job(run: StatementRun, query: Query) -> LogicalPlan:
@@ -321,7 +324,7 @@ def sources_of(context: "Context", plan: JobPlan) -> Mapping[str, VersionSource]
     return {version.key: version.find(tables, _holder(context)) for version in plan.versions}
 
 
-def target_of(context: "Context", submitted: JobSubmitted) -> "StatementTarget | None":
+def target_of(context: "Context", submitted: JobSubmitted) -> "StatementTarget | SparkTarget | None":
     """Return the object that puts a job's rows where the job's statement says (INSERT, CREATE TABLE or INSERT
     OVERWRITE DIRECTORY); None for a query, whose rows stay in the job's files. ``submitted``: the event by
     which the job was stored."""
@@ -329,28 +332,31 @@ def target_of(context: "Context", submitted: JobSubmitted) -> "StatementTarget |
     if not isinstance(statement, CreateTable | Insert | InsertDirectory):
         return None
     assert context.jobs is not None
-    settings, schema = settings_of(submitted), schema_of(submitted)
-    return StatementTarget(context, statement, schema, settings, context.jobs.delivered)
+    delivered = context.jobs.delivered
+    settings, schema, table = settings_of(submitted), schema_of(submitted), spark_target_of(submitted)
+    # Those of the job, whatever the session's are by now; and no timeout.
+    context = replace(context, options=Options(Config(time_zone=settings.time_zone)))
+    if table is not None:
+        assert isinstance(statement, Insert)
+        return SparkTarget(context, statement, table, schema)
+    return StatementTarget(context, statement, schema, delivered)
 
 
 class StatementTarget:
     """The target of a job's rows: a statement, such as INSERT, that runs with the job's rows in place of its
-    query. ``schema``: the logical schema of the rows. ``settings``: the job's settings, under which the
-    statement runs whatever the session's settings are by then; no timeout ends the statement. ``delivered``:
-    the ids of the jobs whose rows this process has put into their targets. In the methods, ``token`` is the
-    id of the job."""
+    query. ``context``: the context of the session, with the settings of the job. ``schema``: the logical
+    schema of the rows. ``delivered``: the ids of the jobs whose rows this process has put into their targets.
+    In the methods, ``token`` is the id of the job."""
 
     def __init__(
         self,
         context: "Context",
         statement: CreateTable | Insert | InsertDirectory,
         schema: pa.Schema,
-        settings: Settings,
         delivered: set[str],
     ) -> None:
-        self._context = replace(context, options=Options(Config(time_zone=settings.time_zone)))
+        self._context, self._delivered = context, delivered
         self._statement, self._schema = statement, schema
-        self._delivered = delivered
 
     def check(self, token: str) -> None:
         """Raise the error that the statement would raise for the job's rows, such as for an unknown table or

@@ -9,6 +9,6 @@ them, :mod:`.job_resources` keeps what the sources of running jobs need, :mod:`.
 needs of its session, :mod:`.spooled_rows` reads the rows that a finished job has left in files,
 :mod:`.job_rows` removes a job whose rows a result has read, :mod:`.listing` makes the rows of ``sys.jobs``,
 ``sys.job_stages``, ``sys.job_tasks`` and ``sys.job_events``. The statements, such as CREATE JOB, and the
-targets of jobs are in :mod:`sqlfront.commands.jobs`; queries that are jobs by SET sqlfront.lane = durable are
-in :mod:`sqlfront.commands.durable_way`.
+targets of jobs are in :mod:`sqlfront.commands.jobs` and :mod:`sqlfront.commands.spark_targets`; queries that
+are jobs by SET sqlfront.lane = durable are in :mod:`sqlfront.commands.durable_way`.
 """

@@ -16,6 +16,7 @@ from sqlfront_connectors.arrow import ArrowTable
 from sqlfront_connectors.base import Table
 from sqlfront_connectors.files import FileTable
 from sqlfront_connectors.files.scan import FileScan
+from sqlfront_connectors.files.table_files import TableFiles
 from sqlfront_connectors.memory import MemoryTable
 from sqlfront_engine.dag import DAG
 from sqlfront_engine.durable.event_store.events import JobSubmitted
@@ -43,7 +44,8 @@ class JobPlan(msgspec.Struct, frozen=True, array_like=True):
     parameters. ``schema``: the logical schema of the query's rows. ``files``: the files that the DAG reads.
     ``held``: the names of the memory tables that the DAG reads; only the process that planned the job has
     their rows. ``input_size``: the estimated bytes that the DAG's scans read. ``versions``: the versions of
-    spread tables that the DAG reads."""
+    spread tables that the DAG reads. ``target``: the table of Spark into which the job puts its rows; None
+    for another target."""
 
     dag: bytes
     schema: pa.Schema
@@ -51,6 +53,7 @@ class JobPlan(msgspec.Struct, frozen=True, array_like=True):
     held: tuple[str, ...]
     input_size: float = 0.0
     versions: tuple[SourceVersion, ...] = ()
+    target: TableFiles | None = None
 
     def encoded(self) -> bytes:
         """Return the plan as bytes, for :func:`decode_job_plan`."""
@@ -87,6 +90,12 @@ def schema_of(submitted: JobSubmitted) -> pa.Schema:
     return decode_job_plan(submitted.plan).schema
 
 
+def spark_target_of(submitted: JobSubmitted) -> TableFiles | None:
+    """Return the table of Spark into which the job that the event ``submitted`` has stored puts its rows;
+    None for a job with another target, or without one."""
+    return decode_job_plan(submitted.plan).target
+
+
 def settings_of(submitted: JobSubmitted) -> Settings:
     """Return the evaluation settings under which the job was created; ``submitted``: the event that stored
     it."""
@@ -107,12 +116,17 @@ class PlannedJob(msgspec.Struct, frozen=True):
 
 
 def plan_job(
-    bound: LogicalPlan, values: Sequence[object], settings: Settings, collect_rows: float
+    bound: LogicalPlan,
+    values: Sequence[object],
+    settings: Settings,
+    collect_rows: float,
+    into: TableFiles | None = None,
 ) -> PlannedJob:
     """Plan a bound query as a durable job. ``values``: the values of the query's parameters;
     ``collect_rows``: the greatest estimated number of rows of an input that one member collects, instead of
-    members exchanging rows. Raises NotSupportedError for a query that no durable job can run: a query that
-    calls Python functions of the user, or reads rows that are neither in files nor in a memory table."""
+    members exchanging rows. ``into``: the table of Spark into which the job puts its rows, None for another
+    target or none. Raises NotSupportedError for a query that no durable job can run: a query that calls
+    Python functions of the user, or reads rows that are neither in files nor in a memory table."""
     tables = [*_tables(bound)]
     for name, table in tables:
         _check_durable(name, table)
@@ -123,7 +137,7 @@ def plan_job(
     held = tuple(dict.fromkeys(name for name, table in tables if isinstance(table, MemoryTable)))
     read = dict.fromkeys(table.source for _, table in tables if isinstance(table, VersionTable))
     versions = tuple(version for version in read if version is not None)
-    job = JobPlan(encode_dag(dag), plan.schema, files, held, plan.input_size, versions)
+    job = JobPlan(encode_dag(dag), plan.schema, files, held, plan.input_size, versions, into)
     return PlannedJob(plan, job, cut(dag), resources)
 
 

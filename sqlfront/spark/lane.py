@@ -45,14 +45,19 @@ from sqlfront_planner.statements.query_parser import parse_query
 from sqlfront_planner.statements.structs import Query
 from sqlfront_values.arrow.arrays import to_python
 from sqlfront_values.errors import DataError, Error, NotSupportedError, OperationalError, ProgrammingError
+from sqlfront_values.lazy_modules import lazy_module
 from sqlfront_values.types import VOID
 
 if TYPE_CHECKING:
     from sqlfront.results.result import Parameters
     from sqlfront.state.context import Context
+    from sqlfront_connectors.files.table_files import TableFiles
+    from sqlfront_connectors.spark import file_tables
     from sqlfront_connectors.spark.link import SparkLink
     from sqlfront_connectors.spark.run import SparkRun
     from sqlfront_planner.logical import LogicalPlan
+else:
+    file_tables = lazy_module("sqlfront_connectors.spark.file_tables")
 
 
 def _beginning(words: str) -> re.Pattern[str]:
@@ -239,6 +244,22 @@ class SparkLane:
             field_comments=tuple(sorted((path, text) for path, text in table.comments if len(path) > 1)),
         )
         return TableEntry(whole[-1], table, temporary=True, database=whole[:-1], details=details)
+
+    def table_files(self, parts: tuple[str, ...]) -> "TableFiles | None":
+        """Return the description of Spark's table of a dotted name, for a writer that puts rows into the
+        table's files; None if the name means a relation of this session, or none. Raises NotSupportedError
+        for a relation into which only Spark can put rows, and if a setting makes Spark's INSERT differ from
+        sqlfront's."""
+        is_view = len(parts) == 1 and self.has_view(parts[0])
+        own = self._context.catalog.own(parts)
+        if own is not None and origin_of(own) is None and not is_view:
+            return None
+        whole = parts if is_view else self.whole_name(parts)
+        if whole is None:
+            return None
+        if self._other_answers is not None:
+            raise NotSupportedError(f"a durable job into a table of Spark while {self._other_answers}")
+        return file_tables.table_files(self.link, whole)
 
     def query(self, name: str, text: str) -> TableEntry:
         """Return a catalog entry called ``name`` whose rows are those of the query ``text``, which Spark

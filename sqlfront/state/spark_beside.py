@@ -12,6 +12,7 @@ from sqlfront_values.errors import Error
 if TYPE_CHECKING:
     from sqlfront.lanes.way import Way
     from sqlfront.results.result import Result
+    from sqlfront_connectors.files.table_files import TableFiles
     from sqlfront_connectors.spark.link import SparkLink
     from sqlfront_connectors.spark.table import SparkTable
     from sqlfront_planner.logical import LogicalPlan
@@ -115,6 +116,12 @@ class SparkBeside(Elsewhere, Protocol):
     def entry(self, parts: tuple[str, ...]) -> TableEntry:
         """Return Spark's relation of a dotted name, as an entry whose rows sqlfront can read. Raises
         TABLE_OR_VIEW_NOT_FOUND if Spark has no such relation."""
+
+    def table_files(self, parts: tuple[str, ...]) -> "TableFiles | None":
+        """Return the description of Spark's table of a dotted name, for a writer that puts rows into the
+        table's files; None if the name means a relation of this session, or none. Raises NotSupportedError
+        for a relation into which only Spark can put rows, and if a setting makes Spark's INSERT differ from
+        sqlfront's."""
 
     def query(self, name: str, text: str) -> TableEntry:
         """Return a catalog entry called ``name`` whose rows are those of the query ``text``, which Spark

@@ -10,7 +10,7 @@ use ``contents``, ``compression`` and ``text_casts``), and ``format_options`` (t
 have no module ``settings``); ``readers`` and ``scan`` (the source), ``version``; ``writers`` (the hidden
 folders of unfinished files, and locks), ``commits`` (all files of an insert appear at once) and
 ``replacement`` (of a whole folder, by ``exchange``); ``file_write`` (from rows to files), ``table``,
-``directory`` (INSERT OVERWRITE DIRECTORY) and ``connector``.
+``table_files`` (tables of other programs), ``directory`` (INSERT OVERWRITE DIRECTORY) and ``connector``.
 """
 
 from sqlfront_connectors.files.connector import FileConnector

@@ -63,8 +63,7 @@ class OutputDirectory:
             raise NotSupportedError(f"writing files of the format {format_name} into a directory")
         self.path = path
         access.check(path)
-        _check_columns(format_name, schema)
-        _check_options(format_name, options)
+        check_contents(format_name, schema, options)
         self._version = FileVersion(0, format_name, (), schema, pa.schema([]), schema, options)
         self._access = access
 
@@ -109,6 +108,14 @@ class _DirectoryParts:
         """Discard all files; do nothing if none was begun."""
         if self._replacement is not None:
             self._replacement.abort()
+
+
+def check_contents(format_name: str, schema: pa.Schema, options: Mapping[str, str]) -> None:
+    """Raise an error if files of the format can't store the columns of ``schema``, or can't be written with
+    the ``options`` of the format: Spark's errors for names and types of columns, NotSupportedError for types
+    and options that only Spark writes, ProgrammingError for a wrong value of an option."""
+    _check_columns(format_name, schema)
+    _check_options(format_name, options)
 
 
 def _check_columns(format_name: str, schema: pa.Schema) -> None:

@@ -7,6 +7,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
+import msgspec
 import pyarrow as pa
 
 from sqlfront_connectors.spark.failures import gone, ours
@@ -179,6 +180,23 @@ class SparkLink:
             raise
         catalog = () if found.catalog is None else (found.catalog,)
         return (*catalog, *(found.namespace or ()), found.name)
+
+    def description(self, parts: Sequence[str]) -> Mapping[str, object]:
+        """Return the description of a table of Spark's session catalog by DESCRIBE TABLE EXTENDED ... AS
+        JSON: facts by Spark's names, such as ``type``, ``provider`` and ``location``. ``parts``: the full
+        name of the table, in parts without quotes. Raises TABLE_OR_VIEW_NOT_FOUND if there is no such
+        table."""
+        text = f"DESCRIBE TABLE EXTENDED {'.'.join(map(quoted, parts))} AS JSON"
+        with self._asking():
+            described = msgspec.json.decode(self._session.sql(text, [], {}).collect()[0][0])
+        assert isinstance(described, dict)
+        return described
+
+    @property
+    def has_driver_here(self) -> bool:
+        """True if the session's driver runs on this machine, so that it lists the same files as this
+        process."""
+        return self._session.has_driver_here
 
     @property
     def has_executors(self) -> bool:

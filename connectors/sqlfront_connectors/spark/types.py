@@ -71,8 +71,9 @@ _CLASSES: Final = {ours: name for name, ours in _SIMPLE.items()}
 #: The units of intervals by Spark's numbers.
 _MONTH_UNITS: Final = tuple(MONTHS_OF)
 _TIME_UNITS: Final = tuple(MICROS_OF)
-#: The metadata key of a string column's declared type, and the pattern of a declared type of fixed length.
-_DECLARED: Final = "__CHAR_VARCHAR_TYPE_STRING"
+#: The metadata key of the declared type of a column with strings of a limited length, and the pattern of a
+#: declared type of fixed length.
+DECLARED: Final = "__CHAR_VARCHAR_TYPE_STRING"
 _FIXED_LENGTH: Final = re.compile(r"\bchar\(\d+\)")
 
 
@@ -87,7 +88,7 @@ def table_schema(schema: "spark_types.StructType") -> pa.Schema:
     Raises NotSupportedError for a column of a type unknown to sqlfront, and of type ``char(n)``, whose
     trailing blanks Spark ignores in comparisons."""
     for field in schema.fields:
-        declared = _FIXED_LENGTH.search(field.metadata.get(_DECLARED, ""))
+        declared = _FIXED_LENGTH.search(field.metadata.get(DECLARED, ""))
         if declared is not None:
             raise NotSupportedError(
                 f"column `{field.name}` has Spark's type {declared[0]}, which sqlfront does not have; "

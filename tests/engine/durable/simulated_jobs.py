@@ -155,7 +155,7 @@ class World:
     gone. ``chance`` decides everything; ``faults`` is the share of steps at which something goes wrong."""
 
     #: What the errors say that may end a job.
-    errors = ("out of order", "spool file")
+    errors: tuple[str, ...] = ("out of order", "spool file")
 
     def __init__(self, folder: Path, seed: int, faults: float) -> None:
         self.chance = random.Random(seed)

@@ -67,8 +67,6 @@ class Setup:
         self.spool = str(folder / "spool")
         self.store = JobStore(LocalFolder(str(folder / "store"), calls), SystemClock())
 
-        self.target: JobTarget | None = None
-
     @contextmanager
     def coordinator(self, settings: LogSettings = LogSettings()) -> Iterator[Coordinator]:  # noqa: B008
         claim = self.store.take_epoch(JOB, cluster=CLUSTER, member="m")

@@ -5,11 +5,12 @@
 Steps: ``sync N`` (before the N-th fsync since the statement began), ``synced N`` (after it), ``request N``
 and ``requested N`` (before and after the N-th object that the statement creates in a remote store), ``put``
 and ``written`` (before and after the rows are put into the target), ``commit`` (after the target's parts are
-written, before they appear), ``committed`` (after the record that says that the target has the rows), ``stage
-N`` (when the stage N is complete, and tasks of later stages have not begun), ``cancelled`` (after the record
-of a request to cancel, which the program makes). For a memory table of a cluster: ``publish`` (the
-members have the rows, which no query sees yet), ``sent`` (the request to publish the rows is sent, and may
-not be received) and ``published`` (the keeper has published the rows).
+written, before they appear), ``placed`` (after the rows are in the files of a table of Spark, before Spark is
+told), ``committed`` (after the record that says that the target has the rows), ``stage N`` (when the stage N
+is complete, and tasks of later stages have not begun), ``cancelled`` (after the record of a request to
+cancel, which the program makes). For a memory table of a cluster: ``publish`` (the members have the rows,
+which no query sees yet), ``sent`` (the request to publish the rows is sent, and may not be received) and
+``published`` (the keeper has published the rows).
 """
 
 import os
@@ -24,6 +25,7 @@ from typing import Any, Final
 import sqlfront
 from sqlfront.cluster.processes import ProcessMembers
 from sqlfront.commands.jobs import StatementTarget
+from sqlfront.commands.spark_targets import SparkTarget
 from sqlfront_cluster.members.membership import Membership
 from sqlfront_connectors.files.file_write import FileWrite
 from sqlfront_engine.durable.event_store.event_log import EventLog
@@ -71,15 +73,24 @@ def open_session(folder: Path) -> sqlfront.Connection:
     return connection
 
 
-def run_killed(folder: Path, statement: str, step: str, number: int = 1) -> int:
-    """Run the program in another process; return its exit code."""
+def run_killed(
+    folder: Path,
+    statement: str,
+    step: str,
+    number: int = 1,
+    *,
+    program: str = "tests.sqlfront.jobs.killed",
+    timeout: float = 120,
+) -> int:
+    """Run the program, a module, in another process, for at most ``timeout`` seconds; return its exit
+    code."""
     done = subprocess.run(
-        [sys.executable, "-m", "tests.sqlfront.jobs.killed", str(folder), statement, step, str(number)],
+        [sys.executable, "-m", program, str(folder), statement, step, str(number)],
         env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
         check=False,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=timeout,
     )
     assert done.returncode in (0, -signal.SIGKILL), done.stderr
     return done.returncode
@@ -168,6 +179,14 @@ def _die_at_publication(step: str) -> None:
     ProcessMembers.publish = and_die  # type: ignore[method-assign,assignment]
 
 
+def _killing_put(put: Callable[..., None]) -> Callable[..., None]:
+    def and_die(*arguments: Any) -> None:
+        put(*arguments)
+        _die()
+
+    return and_die
+
+
 def _arm(step: str, number: int) -> None:
     match step:
         case "publish" | "sent" | "published":
@@ -180,14 +199,12 @@ def _arm(step: str, number: int) -> None:
             _die_after(number)
         case "put":
             StatementTarget.put = lambda *_: _die()  # type: ignore[method-assign]
+            SparkTarget.put = lambda *_: _die()  # type: ignore[method-assign]
         case "written":
-            put = StatementTarget.put
-
-            def and_die(*arguments: Any) -> None:
-                put(*arguments)
-                _die()
-
-            StatementTarget.put = and_die  # type: ignore[method-assign,assignment]
+            StatementTarget.put = _killing_put(StatementTarget.put)  # type: ignore[method-assign]
+            SparkTarget.put = _killing_put(SparkTarget.put)  # type: ignore[method-assign]
+        case "placed":
+            SparkTarget._follow = lambda self: _die()  # type: ignore[method-assign]
         case "committed":
             _die_after_record(SinkCommitted)
         case "cancelled":
@@ -202,15 +219,20 @@ def main() -> None:
     """Begin the job, and wait for the end."""
     folder, statement, step, number = sys.argv[1:]
     with open_session(Path(folder)) as connection:
-        _arm(step, int(number))
-        connection.execute(f"CREATE JOB {NAME} OPTIONS (parallelism 3) AS {statement}")
-        if step == "cancelled":
-            connection.execute(f"CANCEL JOB {NAME}")
-        job = connection.session.context.jobs
-        assert job is not None
-        found = job.find(NAME)
-        assert found is not None
-        found.wait()
+        run_job(connection, statement, step, int(number))
+
+
+def run_job(connection: sqlfront.Connection, statement: str, step: str, number: int) -> None:
+    """Begin the job in the session, and wait for the end, which is the step."""
+    _arm(step, number)
+    connection.execute(f"CREATE JOB {NAME} OPTIONS (parallelism 3) AS {statement}")
+    if step == "cancelled":
+        connection.execute(f"CANCEL JOB {NAME}")
+    job = connection.session.context.jobs
+    assert job is not None
+    found = job.find(NAME)
+    assert found is not None
+    found.wait()
 
 
 if __name__ == "__main__":

@@ -55,6 +55,11 @@ class ClassicSession:
         return context
 
     @property
+    def has_driver_here(self) -> bool:
+        """True: the driver is a child of this process."""
+        return True
+
+    @property
     def shares_files(self) -> bool:
         """True if the executors can read and write the files of this machine."""
         return str(self._context.master).startswith("local")

@@ -66,10 +66,14 @@ class RemoteSession:
         """Do nothing: every call on a stopped session over Spark Connect raises an error anyway."""
 
     @property
+    def has_driver_here(self) -> bool:
+        """True if the driver runs on this machine, as far as the server's address tells."""
+        return self.spark.client.host in ("localhost", "127.0.0.1", "::1")
+
+    @property
     def shares_files(self) -> bool:
         """True if the executors can read and write the files of this machine."""
-        here = self.spark.client.host in ("localhost", "127.0.0.1", "::1")
-        return here and str(self.spark.conf.get("spark.master")).startswith("local")
+        return self.has_driver_here and str(self.spark.conf.get("spark.master")).startswith("local")
 
     def sql(
         self, text: str, arguments: dict[str, object] | list[object], views: "Mapping[str, DataFrame]"

@@ -1,0 +1,231 @@
+"""Durable jobs that put their rows into tables of Spark."""
+
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+import sqlfront
+from sqlfront.jobs.durable_job import DurableJob
+from sqlfront.jobs.job_status import DurableJobStatus, JobPhase
+from tests.oracle.spark import SparkOracle
+from tests.sqlfront.jobs.killed import NAME, run_killed
+from tests.sqlfront.jobs.waiting import wait_until
+from tests.sqlfront.spark.durable_targets import SINK, make_table
+from tests.sqlfront.spark.written_values import KINDS, source
+
+pytestmark = pytest.mark.spark
+
+#: A query of several stages, in the words of both.
+QUERY = "SELECT id % 7 AS k, count(*) AS n, concat('k', id % 7) AS name FROM range(10000) GROUP BY id % 7"
+STATEMENTS = {
+    "insert": f"INSERT INTO {{}} (K, n, name) {QUERY}",
+    "overwrite": f"INSERT OVERWRITE {{}} (K, n, name) {QUERY}",
+}
+
+
+@pytest.fixture
+def beside(spark: SparkOracle, tmp_path: Path) -> Iterator[SparkSession]:
+    """A Spark session with the table that jobs fill."""
+    session = spark.new_session()
+    make_table(session, tmp_path)
+    yield session
+    session.sql(f"DROP TABLE IF EXISTS {SINK}")
+
+
+@pytest.fixture
+def connection(beside: SparkSession, tmp_path: Path) -> Iterator[sqlfront.Connection]:
+    with open_session(beside, tmp_path) as connection:
+        yield connection
+
+
+def open_session(spark: SparkSession | None, folder: Path, *, recovers: bool = False) -> sqlfront.Connection:
+    """A session with the store below the folder. Few rows are collected, so that jobs have several stages."""
+    store = str(folder / "store")
+    return sqlfront.connect(spark=spark, job_store=store, job_recovery=recovers, workers=2, collect_rows=100)
+
+
+def found(connection: sqlfront.Connection, name: str = NAME) -> DurableJob:
+    service = connection.session.context.jobs
+    assert service is not None
+    job = service.find(name)
+    assert job is not None
+    return job
+
+
+def rows(spark: SparkSession, table: str) -> list[str]:
+    """The rows of a table, as Spark reads them, in an order of their own."""
+    return sorted(map(repr, spark.table(table).toArrow().to_pylist()))
+
+
+def expected(spark: SparkSession, folder: Path, statement: str) -> list[str]:
+    """The rows of the table after Spark's own INSERT into a table like it."""
+    own = "by_spark"
+    spark.sql(f"CREATE TABLE {own} LIKE {SINK} LOCATION '{folder}/{own}'")
+    try:
+        spark.sql(f"INSERT INTO {own} VALUES ('none', -1, NULL)")
+        spark.sql(statement.format(own))
+        return rows(spark, own)
+    finally:
+        spark.sql(f"DROP TABLE {own}")
+
+
+def killed_at(step: str, folder: Path, kind: str) -> None:
+    """Have another process, with a Spark of its own, run the statement of the kind, and be killed at the
+    step."""
+    program, statement = "tests.sqlfront.spark.killed_target", STATEMENTS[kind].format(SINK)
+    assert run_killed(folder, statement, step, program=program, timeout=600) == -signal.SIGKILL
+
+
+def resumed(connection: sqlfront.Connection) -> DurableJobStatus:
+    connection.execute(f"RESUME JOB {NAME}")
+    return found(connection).wait(60)
+
+
+@pytest.mark.parametrize("kind", ["insert", pytest.param("overwrite", marks=pytest.mark.cluster)])
+def test_the_rows_are_those_of_sparks_own_insert(
+    connection: sqlfront.Connection, beside: SparkSession, tmp_path: Path, kind: str
+) -> None:
+    beside.sql(f"CACHE TABLE {SINK}")
+    held = beside.table(SINK)
+    assert held.count() == 1
+
+    job = connection.session.submit_job(STATEMENTS[kind].format(SINK))
+
+    assert job.wait(60).phase is JobPhase.FINISHED
+    right = expected(beside, tmp_path, STATEMENTS[kind])
+    assert rows(beside, SINK) == right
+    assert held.count() == len(right)
+    assert connection.execute(f"SELECT count(*) FROM {SINK}").fetchall() == [(len(right),)]
+
+
+STEPS = ["put", "commit", "placed", "written", "committed"]
+
+
+@pytest.mark.cluster
+@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("kind", STATEMENTS)
+def test_sink_crash_points_of_spark_tables(
+    beside: SparkSession, tmp_path: Path, kind: str, step: str
+) -> None:
+    """Another process with a Spark of its own is killed; this process goes on with the job."""
+    killed_at(step, tmp_path, kind)
+    beside.catalog.refreshTable(SINK)
+
+    with open_session(beside, tmp_path) as connection:
+        status = resumed(connection)
+
+    assert (status.phase, status.epoch, status.rerun) == (JobPhase.FINISHED, 2, 0), status
+    assert status.restored == status.tasks
+    assert rows(beside, SINK) == expected(beside, tmp_path, STATEMENTS[kind])
+    assert [path.name for path in (tmp_path / SINK).iterdir() if path.is_dir()] == []
+    assert os.listdir(tmp_path / "store" / "spool") == []
+
+
+@pytest.mark.cluster
+def test_without_spark_the_job_waits(beside: SparkSession, tmp_path: Path) -> None:
+    """Neither RESUME JOB nor job_recovery goes on with the job before there is a Spark with the table."""
+    killed_at("put", tmp_path, "insert")
+    with open_session(None, tmp_path) as connection:
+        connection.execute(f"CREATE TABLE {SINK} (name STRING, k INT, n DECIMAL(10,2)) USING memory")
+        with pytest.raises(sqlfront.OperationalError, match="has no Spark session"):
+            connection.execute(f"RESUME JOB {NAME}")
+        assert found(connection).status().phase is JobPhase.RECOVERING
+        assert connection.execute(f"SELECT * FROM {SINK}").fetchall() == []
+    beside.sql(f"DROP TABLE {SINK}")
+    with open_session(beside, tmp_path, recovers=True) as connection:
+        with pytest.raises(sqlfront.ProgrammingError, match="TABLE_OR_VIEW_NOT_FOUND"):
+            connection.execute(f"RESUME JOB {NAME}")
+        assert found(connection).status().phase is JobPhase.RECOVERING
+        make_table(beside, tmp_path)
+        wait_until(lambda: found(connection).status().phase is JobPhase.FINISHED)
+    assert rows(beside, SINK) == expected(beside, tmp_path, STATEMENTS["insert"])
+
+
+@pytest.mark.cluster
+def test_a_resumed_job_fills_the_same_table(beside: SparkSession, tmp_path: Path) -> None:
+    """Neither another current database nor tables of the same name there and in the session matter, and a
+    table that was altered meanwhile is refused."""
+    killed_at("put", tmp_path, "insert")
+    columns = "(Name STRING, k INT, n DECIMAL(10,2))"
+    with open_session(beside, tmp_path) as connection:
+        beside.sql(f"DROP TABLE {SINK}")
+        connection.execute(f"CREATE TABLE {SINK} {columns} USING memory")
+        make_table(beside, tmp_path)
+        beside.sql(f"ALTER TABLE {SINK} ADD COLUMN more INT")
+        with pytest.raises(sqlfront.OperationalError, match="altered or made anew") as caught:
+            connection.execute(f"RESUME JOB {NAME}")
+        assert caught.value.sqlstate == "40001"
+        make_table(beside, tmp_path)
+        beside.sql("CREATE DATABASE other")
+        try:
+            beside.sql("USE other")
+            beside.sql(f"CREATE TABLE {SINK} {columns} USING parquet")
+
+            assert resumed(connection).phase is JobPhase.FINISHED
+
+            assert rows(beside, SINK) == []
+            assert connection.execute(f"SELECT * FROM {SINK}").fetchall() == []
+        finally:
+            beside.sql("USE default")
+            beside.sql("DROP DATABASE other CASCADE")
+    assert rows(beside, SINK) == expected(beside, tmp_path, STATEMENTS["insert"])
+
+
+@pytest.mark.cluster
+@pytest.mark.parametrize(
+    ("format_name", "options"),
+    [("parquet", ""), ("csv", ""), ("csv", "OPTIONS (header 'true', sep '|')"), ("json", "")],
+)
+def test_values_of_all_types(
+    connection: sqlfront.Connection, beside: SparkSession, tmp_path: Path, format_name: str, options: str
+) -> None:
+    """Odd values of each type that the format has: Spark reads the same as after its own INSERT."""
+    kinds = {name: kind for name, kind in KINDS.items() if format_name != "csv" or not kind.endswith(">")}
+    columns = ", ".join(f"{name} {kind}" for name, kind in kinds.items())
+    query = f"SELECT {', '.join(kinds)} FROM {source(beside, tmp_path)}"
+    for table in ("ours", "theirs"):
+        where = f"LOCATION '{tmp_path}/{table}'"
+        beside.sql(f"CREATE TABLE {table} ({columns}) USING {format_name} {options} {where}")
+    try:
+        job = connection.session.submit_job(f"INSERT INTO ours {query}")
+        beside.sql(f"INSERT INTO theirs {query}")
+
+        assert job.wait(60).phase is JobPhase.FINISHED
+        assert rows(beside, "ours") == rows(beside, "theirs")
+    finally:
+        beside.sql("DROP TABLE ours")
+        beside.sql("DROP TABLE theirs")
+
+
+#: Definitions of tables that only Spark fills, and why.
+REFUSED = {
+    "(k INT, d CHAR(3)) USING parquet": "the column `d` of type char\\(3\\)",
+    "(k INT, d ARRAY<VARCHAR(3)>) USING parquet": "the column `d` of type array<varchar\\(3\\)>",
+    "(k INT, d INT) USING orc": "a table of the format orc",
+    "(k INT, d INT) USING parquet PARTITIONED BY (d)": "a table with PARTITIONED BY",
+    "(k INT, d INT) USING parquet CLUSTERED BY (k) INTO 2 BUCKETS": "a table with CLUSTERED BY",
+    "(k INT, d INTERVAL DAY) USING parquet": "column `d` of type interval day in Parquet files",
+    "(k INT, d VARIANT) USING parquet": "column `d` has Spark's type variant",
+    "(k INT, d INT) USING parquet OPTIONS (compression 'zstd')": "option compression of USING parquet",
+    "(k INT, d INT) USING parquet OPTIONS (pathGlobFilter '*.x')": "the options pathGlobFilter",
+    "(k INT, d INT DEFAULT 4) USING parquet": "leaves out the column `d` with a DEFAULT",
+}
+
+
+@pytest.mark.cluster
+def test_what_only_spark_fills_is_refused_by_name(
+    connection: sqlfront.Connection, beside: SparkSession
+) -> None:
+    for definition, words in REFUSED.items():
+        beside.sql(f"CREATE TABLE refused {definition}")
+        try:
+            with pytest.raises(sqlfront.NotSupportedError, match=words) as caught:
+                connection.execute("CREATE JOB j AS INSERT INTO refused (k) SELECT 1")
+            assert "`spark_catalog`.`default`.`refused`" in str(caught.value)
+        finally:
+            beside.sql("DROP TABLE refused")
+    assert connection.execute("SHOW JOBS").fetchall() == []
