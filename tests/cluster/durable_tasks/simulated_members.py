@@ -3,7 +3,7 @@ the real service of members, with tasks of the model, and coordinators that come
 have begun."""
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import cast
 from unittest.mock import patch
@@ -14,6 +14,7 @@ from sqlfront_cluster import codec
 from sqlfront_cluster.durable_tasks import task_service
 from sqlfront_cluster.durable_tasks.member_runner import MemberRunner
 from sqlfront_cluster.durable_tasks.task_service import (
+    AdoptRuns,
     LearnJob,
     TaskQuestion,
     TaskService,
@@ -28,19 +29,20 @@ from sqlfront_engine.testing import FakeClock
 from sqlfront_values.decoders import make_decoder
 from sqlfront_values.errors import Error, OperationalError
 from sqlfront_values.settings import Settings
-from tests.engine.durable.simulated_jobs import SimulatedRunner, World
+from tests.engine.durable.simulated_jobs import Rows, SimulatedRunner, World
 
 LEASE = 1.0
 _decode = make_decoder(TaskQuestion, codec.decode_hook)
 
 
 class LiveRun(msgspec.Struct, eq=False):
-    """A run of a task on a member. ``is_slow``: the run goes on while many others end. ``is_known``: no
-    coordinator takes the run for lost."""
+    """A run of a task on a member. ``is_slow``: the run goes on while many others end. ``rows``: what the run
+    makes, if it has read its files. ``is_known``: no coordinator takes the run for lost."""
 
     run: TaskRun
     ended: Callable[[TaskEnd], None]
     is_slow: bool
+    rows: Rows | None
     is_known: bool
     is_cancelled: bool = False
 
@@ -65,7 +67,7 @@ class SimulatedMember:
         """Let one of the runs end, well or with an error; a slow one seldom."""
         world = self.world
         ending = world.chance.choice([*self.runs])
-        if self.runs[ending].is_slow and world.chance.random() < 0.95:
+        if self.runs[ending].is_slow and world.chance.random() < 0.9:
             return
         live = self.runs.pop(ending)
         run = live.run
@@ -75,7 +77,7 @@ class SimulatedMember:
             live.ended(TaskEnd(run, None, OperationalError("the machine is out of order")))
         else:
             try:
-                end = TaskEnd(run, world.carry_out(run))
+                end = TaskEnd(run, world.write(run, world.rows(run) if live.rows is None else live.rows))
             except SpoolDamaged as error:
                 end = TaskEnd(run, None, error)
             if end.output is not None and not live.is_cancelled and live.is_known:
@@ -92,8 +94,11 @@ class SimulatedThreads:
     def start(self, run: TaskRun, ended: Callable[[TaskEnd], None]) -> None:
         self._member.world.begun(self._member, run)
         world = self._member.world
-        is_slow = world.chance.random() < 0.2
-        self._member.runs[run.run_id] = LiveRun(run, ended, is_slow, is_known=not world.is_former)
+        is_slow, rows = world.chance.random() < 0.3, None
+        if is_slow:
+            with suppress(SpoolDamaged):
+                rows = world.rows(run)
+        self._member.runs[run.run_id] = LiveRun(run, ended, is_slow, rows, is_known=not world.is_former)
 
     def cancel(self, run: RunId) -> None:
         if run in self._member.runs:  # else the member has been restarted
@@ -104,12 +109,14 @@ class SimulatedThreads:
 
 
 class MemberWorld(World):
-    """A world with members, and with coordinators that go on although they have successors."""
+    """A world with members, and with coordinators that go on although they have successors. Spool files lie
+    in the current directory, so that a seed gives the same log, byte by byte, in any directory."""
 
     errors = (*World.errors, "knows nothing of the durable job")
 
     def __init__(self, folder: Path, seed: int, faults: float) -> None:
         super().__init__(folder, seed, faults)
+        self.spool = "spool"
         self.member_clock = FakeClock()
         names = [f"m{number}" for number in range(self.chance.randint(1, 3))]
         self.members = {name: SimulatedMember(self, name) for name in names}
@@ -217,6 +224,9 @@ class MemberWorld(World):
             member.learned = question.epoch
         if self.is_former:  # the member doesn't know the successor yet
             member.made.clear()
+        if isinstance(question, AdoptRuns) and self._current is not None:
+            others = {run.task for run in self._current._tasks.keys() - member.made.keys()}
+            member.made = {run: made for run, made in member.made.items() if run.task not in others}
         return answer
 
 

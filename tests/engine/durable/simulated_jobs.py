@@ -13,6 +13,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from zlib import crc32
 
 from sqlfront_engine.dag import DAG
 from sqlfront_engine.durable.coordinator import Coordinator
@@ -232,6 +233,10 @@ class World:
 
     def carry_out(self, run: TaskRun) -> Manifest:
         """Do a task's work. Raises SpoolDamaged for a file that is lost."""
+        return self.write(run, self.rows(run))
+
+    def rows(self, run: TaskRun) -> Rows:
+        """The rows that a task makes. Raises SpoolDamaged for a file that is lost."""
         stage, span = run.tasks.stage, run.tasks.ranges[run.task]
         read: Rows = []
         for source, files in zip(stage.inputs, run.files, strict=True):
@@ -239,11 +244,14 @@ class World:
             needed = files[run.task : run.task + 1] if kind is OutputKind.KEPT else files
             found = [_loaded(file) if file in needed else [] for file in files]
             read += _read(kind, run.task, span, found)
-        rows = _made(stage, run.task, run.tasks.parallelism, read, run.attempt)
+        return _made(stage, run.task, run.tasks.parallelism, read, run.attempt)
+
+    def write(self, run: TaskRun, rows: Rows) -> Manifest:
+        """Write the rows that a task has made."""
         return Manifest(
             tuple(
                 self._save(run.path(number), _written(output, rows, run.tasks.buckets))
-                for number, output in enumerate(stage.outputs)
+                for number, output in enumerate(run.tasks.stage.outputs)
             )
         )
 
@@ -252,7 +260,7 @@ class World:
         text = json.dumps(buckets)
         Path(path).write_text(text)
         counts = tuple(map(len, buckets))
-        return SpoolFile(path, sum(counts), len(text), hash(text), (), counts, counts, "")
+        return SpoolFile(path, sum(counts), len(text), crc32(text.encode()), (), counts, counts, "")
 
     def disturb_files(self) -> None:
         """Perhaps lose or damage a file; perhaps let a task of a dead coordinator end."""
@@ -280,7 +288,7 @@ def _loaded(file: SpoolFile) -> Buckets:
         text = Path(file.path).read_text()
     except FileNotFoundError:
         raise SpoolDamaged(file.path, "is missing") from None
-    if hash(text) != file.checksum:
+    if crc32(text.encode()) != file.checksum:
         raise SpoolDamaged(file.path, "has another checksum")
     return [[(number, tuple(seen)) for number, seen in rows] for rows in json.loads(text)]
 

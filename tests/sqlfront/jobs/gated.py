@@ -1,37 +1,9 @@
-"""Preloaded by member processes: tasks of durable jobs note that they began, and wait with their last rows
-until a gate is open. Ledger and gate lie beside the directory of the job's store."""
+"""Preloaded by member processes: see :mod:`tests.sqlfront.jobs.gate`. The search for doctests imports this
+module, too, in a process without the variable."""
 
 import os
-import time
-from pathlib import Path
 
-from sqlfront_engine.processor import END_OF_STEP, ProcessorContext, Steps
-from sqlfront_engine.processors.spool.spool_write import SpoolWrite
+from tests.sqlfront.jobs.gate import GATED, install
 
-#: The files below the folder that has the store: names of the files that tasks began to write, one a line;
-#: and a file that is there as soon as tasks may end.
-LEDGER, GATE = "ledger", "gate"
-
-_run = SpoolWrite.run
-
-
-def _gated(self: SpoolWrite, context: ProcessorContext) -> Steps:
-    path = Path(self.path)
-    folder = path.parents[3]
-    descriptor = os.open(folder / LEDGER, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
-    os.write(descriptor, f"{path.name}\n".encode())
-    os.close(descriptor)
-    steps, given = _run(self, context), None
-    try:
-        while True:
-            given = yield steps.send(given)
-            while given is None and not (folder / GATE).exists():
-                time.sleep(0.01)
-                yield END_OF_STEP
-    except StopIteration:
-        return
-    finally:
-        steps.close()
-
-
-SpoolWrite.run = _gated  # type: ignore[method-assign]
+if GATED in os.environ:
+    install()

@@ -23,7 +23,7 @@ from sqlfront_cluster.durable_tasks.task_service import AskEnds, StopTasks
 from sqlfront_cluster.launchers.local import LocalCluster
 from sqlfront_engine.durable.event_store.events import TaskFinished
 from sqlfront_values.errors import OperationalError
-from tests.sqlfront.jobs.gated import GATE, LEDGER
+from tests.sqlfront.jobs.gate import GATE, GATED, LEDGER
 from tests.sqlfront.jobs.waiting import wait_until
 
 # One worker starts the members.
@@ -50,8 +50,10 @@ with sqlfront.connect(
 def cluster() -> Iterator[LocalCluster]:
     """Three members in processes, whose tasks note their beginnings and wait at a gate."""
     preload = ("tests.sqlfront.jobs.gated",)
-    with LocalCluster(3, workers=1, service=SERVICE, secret=SECRET.encode(), preload=preload) as cluster:
-        yield cluster
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(GATED, "1")
+        with LocalCluster(3, workers=1, service=SERVICE, secret=SECRET.encode(), preload=preload) as cluster:
+            yield cluster
 
 
 @pytest.fixture

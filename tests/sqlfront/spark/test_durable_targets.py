@@ -6,12 +6,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 import sqlfront
 from sqlfront.jobs.durable_job import DurableJob
 from sqlfront.jobs.job_status import DurableJobStatus, JobPhase
 from tests.oracle.spark import SparkOracle
+from tests.programs import printed
 from tests.sqlfront.jobs.killed import NAME, run_killed
 from tests.sqlfront.jobs.waiting import wait_until
 from tests.sqlfront.spark.durable_targets import SINK, make_table
@@ -77,7 +79,7 @@ def killed_at(step: str, folder: Path, kind: str) -> None:
     """Have another process, with a Spark of its own, run the statement of the kind, and be killed at the
     step."""
     program, statement = "tests.sqlfront.spark.killed_target", STATEMENTS[kind].format(SINK)
-    assert run_killed(folder, statement, step, program=program, timeout=600) == -signal.SIGKILL
+    assert run_killed(folder, statement, step, program=program, timeout=300) == -signal.SIGKILL
 
 
 def resumed(connection: sqlfront.Connection) -> DurableJobStatus:
@@ -145,6 +147,43 @@ def test_without_spark_the_job_waits(beside: SparkSession, tmp_path: Path) -> No
     assert rows(beside, SINK) == expected(beside, tmp_path, STATEMENTS["insert"])
 
 
+#: A program whose Spark ends when all tasks of the job are finished.
+STOPPED = """
+from pathlib import Path
+import sqlfront
+from sqlfront.commands.spark_targets import SparkTarget
+from tests.sqlfront.spark.killed_target import open_spark
+
+spark, put = open_spark(Path({folder!r})), SparkTarget.put
+
+def put_without_spark(*arguments):
+    spark.stop()
+    put(*arguments)
+
+SparkTarget.put = put_without_spark
+with sqlfront.connect(spark=spark, job_store={folder!r} + "/store", workers=2) as connection:
+    job = connection.session.submit_job({statement!r}, name={name!r})
+    try:
+        job.wait(60)
+    except sqlfront.OperationalError as error:
+        print(error.sqlstate)
+    print(job.status().phase.value)
+"""
+
+
+@pytest.mark.cluster
+def test_a_job_whose_spark_ends_waits_for_another(beside: SparkSession, tmp_path: Path) -> None:
+    statement = STATEMENTS["insert"].format(SINK)
+
+    lines = printed(STOPPED.format(folder=str(tmp_path), statement=statement, name=NAME))
+
+    assert lines == ["08003", "recovering"]
+    with open_session(beside, tmp_path) as connection:
+        status = resumed(connection)
+    assert (status.phase, status.rerun) == (JobPhase.FINISHED, 0)
+    assert rows(beside, SINK) == expected(beside, tmp_path, STATEMENTS["insert"])
+
+
 @pytest.mark.cluster
 def test_a_resumed_job_fills_the_same_table(beside: SparkSession, tmp_path: Path) -> None:
     """Neither another current database nor tables of the same name there and in the session matter, and a
@@ -196,6 +235,60 @@ def test_values_of_all_types(
 
         assert job.wait(60).phase is JobPhase.FINISHED
         assert rows(beside, "ours") == rows(beside, "theirs")
+    finally:
+        beside.sql("DROP TABLE ours")
+        beside.sql("DROP TABLE theirs")
+
+
+def condition_of(connection: sqlfront.Connection, statement: str) -> str | None:
+    """The condition of the error with which a job for the statement is refused or ends; None if it
+    finishes."""
+    try:
+        ended = connection.session.submit_job(statement).wait(60)
+    except sqlfront.Error as error:
+        return error.condition
+    return None if ended.error is None else ended.error.condition
+
+
+#: Columns, and the values of one row for them: what store assignment casts, and what it refuses.
+ASSIGNED = {
+    "(k, st)": "1, named_struct('q', 1, 'z', 2)",
+    "(st, K)": "named_struct('b', 1, 'a', 2), 1L",
+    "(ar)": "array(named_struct('x', 1L))",
+    "(AR)": "array(named_struct('x', '1'))",
+    "(m)": "map(1, named_struct('x', 1))",
+    "(dt)": "TIMESTAMP'2024-01-01 12:00:00'",
+    "(DT)": "'2024-01-01'",
+    "(k)": "1.5D",
+    "(K)": "5000000000",
+    "(d)": "1.005",
+    "(D)": "1000",
+    "": "1, null, null, null, null, null",
+    "(k, K)": "1, 2",
+    "(nope)": "1",
+    "( k )": "true",
+}
+
+
+@pytest.mark.cluster
+def test_casts_and_conditions_are_those_of_sparks_own_insert(
+    connection: sqlfront.Connection, beside: SparkSession, tmp_path: Path
+) -> None:
+    columns = (
+        "K INT, st STRUCT<A: INT, b: STRING>, ar ARRAY<STRUCT<u: INT>>, m MAP<STRING, STRUCT<w: BIGINT>>,"
+        " dt DATE, d DECIMAL(5, 2)"
+    )
+    for table in ("ours", "theirs"):
+        beside.sql(f"CREATE TABLE {table} ({columns}) USING parquet LOCATION '{tmp_path}/{table}'")
+    try:
+        for names, values in ASSIGNED.items():
+            wanted = None
+            try:
+                beside.sql(f"INSERT OVERWRITE theirs {names} SELECT {values}")
+            except PySparkException as error:
+                wanted = error.getCondition()
+            assert condition_of(connection, f"INSERT OVERWRITE ours {names} SELECT {values}") == wanted, names
+            assert rows(beside, "ours") == rows(beside, "theirs"), names
     finally:
         beside.sql("DROP TABLE ours")
         beside.sql("DROP TABLE theirs")
