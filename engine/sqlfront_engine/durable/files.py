@@ -1,6 +1,7 @@
 """The files of a job: what is there, and the removal of what is no longer needed."""
 
 import logging
+import os
 from collections.abc import Collection, Mapping
 from typing import Final
 
@@ -13,11 +14,12 @@ logger: Final = logging.getLogger(__name__)
 
 
 def sizes_of(folder: str) -> Mapping[str, int]:
-    """Return the sizes in bytes of a job's files by their paths; ``folder`` is the directory or URL of the
-    files. Raises OperationalError if they can't be listed: a file must not count as lost because the storage
-    doesn't answer."""
+    """Return the sizes in bytes of a job's files by their names; ``folder`` is the directory or URL of the
+    files, which may be spelled in another way than in the log, for example by a symbolic link. Raises
+    OperationalError if they can't be listed: a file must not count as lost because the storage doesn't
+    answer."""
     try:
-        return open_folder(folder).sizes()
+        return {os.path.basename(path): size for path, size in open_folder(folder).sizes().items()}
     except OSError as error:
         raise OperationalError(f"the files of the job in {folder} can't be listed: {error}") from error
 
@@ -34,15 +36,15 @@ def remove_output(output: Manifest | None) -> None:
 
 
 def remove_others(folder: str, kept: Collection[str], epoch: int | None = None) -> None:
-    """Remove all files in a directory or below a URL except those whose paths are in ``kept``, of which some
-    may be unfinished and have temporary names. Without ``kept``, also remove the directory if it is empty
-    then. ``epoch``: remove only files of attempts of this epoch; None = of all. Does nothing if the directory
-    doesn't exist. Raises OSError if a file can't be removed."""
-    found = open_folder(folder)
+    """Remove all files in a directory or below a URL except those with the names of the paths in ``kept``, of
+    which some may be unfinished and have temporary names. Without ``kept``, also remove the directory if it
+    is empty then. ``epoch``: remove only files of attempts of this epoch; None = of all. Does nothing if the
+    directory doesn't exist. Raises OSError if a file can't be removed."""
+    found, names = open_folder(folder), {os.path.basename(path) for path in kept}
     found.remove_files(
         name
         for name in found.names()
-        if found.path(final_name(name)) not in kept and (epoch is None or f"-{epoch}." in name)
+        if final_name(name) not in names and (epoch is None or f"-{epoch}." in name)
     )
     if not kept:
         found.remove_if_empty()

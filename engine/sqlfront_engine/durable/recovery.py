@@ -5,6 +5,7 @@ nothing. A task that runs again needs its own inputs, so that the search goes on
 second run may differ from those of the first, the finished readers of the rows run again, too, downstream.
 """
 
+import os
 from collections.abc import Collection, Mapping
 
 import msgspec
@@ -34,7 +35,7 @@ def in_order(tasks: Collection[TaskId]) -> tuple[TaskId, ...]:
 
 def reset_after_loss(plan: StagePlan, state: JobState, sizes: Mapping[str, int]) -> Reset:
     """Return the tasks to run again because a file that is still needed is missing or has another size than
-    recorded. ``sizes``: the sizes in bytes of the job's files that are there, by their paths. Only sizes are
+    recorded. ``sizes``: the sizes in bytes of the job's files that are there, by their names. Only sizes are
     compared: the contents are checked when the file is read."""
     lost: set[TaskId] = set()
     while True:
@@ -89,4 +90,4 @@ def _is_needed(plan: StagePlan, state: JobState, stage: int, again: Collection[i
 
 
 def _has_files(finish: TaskFinished, sizes: Mapping[str, int]) -> bool:
-    return all(sizes.get(file.path) == file.bytes for file in finish.output.files)
+    return all(sizes.get(os.path.basename(file.path)) == file.bytes for file in finish.output.files)

@@ -131,6 +131,15 @@ def test_one_of_several_sessions_takes_a_job_over(folder: Path) -> None:
             each.close()
 
 
+def test_a_store_may_be_opened_by_a_symbolic_link(folder: Path) -> None:
+    run_killed(folder, QUERY, "stage", 1)
+    (folder / "link").symlink_to(folder / "store")
+    with sqlfront.connect(job_store=str(folder / "link"), job_recovery=True, workers=2) as connection:
+        assert found(connection).result().collect() == ROWS
+        assert found(connection).status().restored > 0
+        assert found(connection).status().rerun == 0
+
+
 def test_a_closed_session_ends_its_watch(folder: Path) -> None:
     sqlfront.connect(job_store=str(folder / "store"), job_recovery=True).close()
 
