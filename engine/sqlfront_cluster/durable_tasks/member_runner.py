@@ -23,7 +23,7 @@ from sqlfront_cluster.durable_tasks.task_service import (
 )
 from sqlfront_cluster.members.member_list import CHANGED, MemberList
 from sqlfront_engine.closing import ClosingContext
-from sqlfront_engine.durable.runner import TaskEnd
+from sqlfront_engine.durable.runner import TaskEnd, TaskLostError
 from sqlfront_engine.durable.stages import StagePlan
 from sqlfront_engine.durable.tasks import RunId, TaskRun
 from sqlfront_values.errors import Error, OperationalError
@@ -79,6 +79,8 @@ class MemberRunner(ClosingContext):
         self._members, self._threads = members, threads
         self._plan, self._job, self._epoch = plan, learn.job, learn.epoch
         self._learn = codec.encode(learn)
+        # Held while a member is told of the job.
+        self._teaching = threading.Lock()
         self._lock = threading.Lock()
         # Guarded by the lock: the members that know the job; those that did not answer, as long as the member
         # list has them; the tasks that run; those that wait for a member, each with the time at which its
@@ -172,11 +174,13 @@ class MemberRunner(ClosingContext):
     def _teach(self, member: str) -> tuple[StartTask, ...]:
         """Announce the job to the member unless it knows of it, and return the requests for the runs that the
         member has of the job."""
-        with self._lock:
+        with self._teaching:
             if member in self._taught:
                 return ()
-            self._taught.add(member)
-        return codec.decode(self._answer(member, self._learn), TaskAnswer).runs
+            runs = codec.decode(self._answer(member, self._learn), TaskAnswer).runs
+            with self._lock:
+                self._taught.add(member)
+        return runs
 
     def _ask(self, member: str, question: TaskQuestion) -> TaskAnswer:
         return codec.decode(self._answer(member, codec.encode(question)), TaskAnswer)
@@ -203,9 +207,10 @@ class MemberRunner(ClosingContext):
             self._ask_all()
 
     def _ask_all(self) -> None:
-        """Ask all members with tasks once for the tasks that have ended."""
+        """Ask all members with tasks once for the tasks that have ended; members that don't know the job yet
+        are left out."""
         with self._lock:
-            busy = {member for member, _, _ in self._tasks.values()}
+            busy = {member for member, _, _ in self._tasks.values() if member in self._taught}
         for member in sorted(busy):
             try:
                 question = AskEnds(self._job, self._epoch, self._take_settled(member))
@@ -237,8 +242,8 @@ class MemberRunner(ClosingContext):
                 self._settled[member].append(SettledRun(run, counts))
 
     def _lose(self, member: str, error: Error) -> None:
-        """End the tasks of a member that does not answer because of ``error``: each with an
-        OperationalError."""
+        """End the tasks of a member that does not answer because of ``error``: each with a
+        TaskLostError."""
         with self._lock:
             self._taught.discard(member)
             self._silent.add(member)
@@ -247,7 +252,7 @@ class MemberRunner(ClosingContext):
         if tasks:
             logger.warning("%d tasks of a durable job on %s are lost: %s", len(tasks), member, error)
         for _, run, ended in tasks:
-            ended(TaskEnd(run, None, OperationalError(f"the task on {member} is lost: {error}")))
+            ended(TaskEnd(run, None, TaskLostError(f"the task on {member} is lost: {error}")))
 
     def stop(self) -> None:
         """Ask the members to end all runs; return before the runs have ended."""

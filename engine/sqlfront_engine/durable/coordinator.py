@@ -42,7 +42,7 @@ from sqlfront_engine.durable.event_store.settings import LogState
 from sqlfront_engine.durable.files import remove_others
 from sqlfront_engine.durable.job_state import JobState
 from sqlfront_engine.durable.recovery import in_order, reset_for
-from sqlfront_engine.durable.runner import TaskEnd, TaskRunner
+from sqlfront_engine.durable.runner import TaskEnd, TaskLostError, TaskRunner
 from sqlfront_engine.durable.stages import DIVIDED, JobStage, StagePlan
 from sqlfront_engine.durable.target import JobTarget, TargetUnavailableError
 from sqlfront_engine.durable.tasks import StageTasks, TaskRun
@@ -57,6 +57,8 @@ _MORE_MEMORY: Final = (
 )
 #: The class of the SQLSTATEs of lost connections.
 _CONNECTION: Final = "08"
+#: The losses of a task, with the members that ran it, after which the job fails.
+MOST_LOSSES: Final = 20
 #: The name of the function that distributes rows by key, as the log has it.
 HASH_FUNCTION: Final = "murmur3_32, seed 42"
 
@@ -110,6 +112,7 @@ class Coordinator:
         self._inputs: dict[int, tuple[tuple[SpoolFile, ...], ...]] = {}
         self._attempts: Counter[TaskId] = Counter()
         self._failures: Counter[TaskId] = Counter()
+        self._losses: Counter[TaskId] = Counter()
         # Guards the request to cancel, and whether the end of the job is decided.
         self._deciding = Lock()
         self._asked = state.cancelled
@@ -428,7 +431,13 @@ class Coordinator:
     def _note_failure(self, task: TaskId, error: Error) -> None:
         """Count a failure of a task; after a lack of memory, fewer tasks run at a time. Raises the error,
         which fails the job, if the task has failed ``JobOptions.attempts`` times, or if the error is no
-        OperationalError, so that another attempt would fail, too."""
+        OperationalError, so that another attempt would fail, too. Losses of members are counted apart: they
+        fail the job only if the task was lost :data:`MOST_LOSSES` times, and so may be their cause."""
+        if isinstance(error, TaskLostError):
+            self._losses[task] += 1
+            if self._losses[task] >= MOST_LOSSES:
+                raise error
+            return
         self._failures[task] += 1
         if error.sqlstate == NO_MEMORY:
             self._most_busy = max(1, self._busy // 2)

@@ -7,7 +7,11 @@ import msgspec
 
 from sqlfront_engine.durable.event_store.events import Manifest
 from sqlfront_engine.durable.tasks import TaskRun
-from sqlfront_values.errors import Error
+from sqlfront_values.errors import Error, OperationalError
+
+
+class TaskLostError(OperationalError):
+    """The error of a run whose member is gone or does not answer; the task itself may be sound."""
 
 
 class TaskEnd(msgspec.Struct, frozen=True):
