@@ -129,7 +129,7 @@ def test_a_client_that_is_stopped_disturbs_nobody(fort: Fort) -> None:
         process.communicate()
 
 
-@pytest.mark.parametrize("seconds", [2.0, pytest.param(30.0, marks=pytest.mark.attack)])
+@pytest.mark.parametrize("seconds", [1.0, pytest.param(30.0, marks=pytest.mark.attack)])
 def test_64_threads_keep_the_sum(fort: Fort, seconds: float) -> None:
     """Threads move amounts between accounts, others look: whoever looks sees the same sum."""
     fort.good.execute(

@@ -1,6 +1,6 @@
 """Every query of `tests/slt` as a durable job: the answer must be the stored one, which is Spark's.
 
-The test command runs every thirtieth query of each file, ``make soak`` all. The temporary views of a file are
+The test command runs every fortieth query of each file, ``make soak`` all. The temporary views of a file are
 stored in several files each, so that jobs have several stages and tasks; and once more they are cached as
 memory tables. The store is in memory where the system has such a folder: thousands of jobs wait for no disk
 then.
@@ -37,7 +37,7 @@ SHARED = (
     "SELECT c0, c1, c2 FROM (SELECT * FROM q UNION ALL SELECT * FROM q EXCEPT ALL SELECT * FROM q)"
 )
 #: The test command runs the first of every so many queries, ``make soak`` all.
-SHARES = [pytest.param(30, id="some"), pytest.param(1, id="all", marks=pytest.mark.soak)]
+SHARES = [pytest.param(40, id="some"), pytest.param(1, id="all", marks=pytest.mark.soak)]
 GAPS = known_gaps()
 
 

@@ -276,7 +276,8 @@ def test_a_client_killed_during_an_update(town: Town, step: str) -> None:
     assert town.values() == {after + 1}
 
 
-@pytest.mark.parametrize("step", shortened(CLIENT_STEPS, "publish"))
+@pytest.mark.cluster
+@pytest.mark.parametrize("step", CLIENT_STEPS)
 def test_a_client_killed_while_a_copy_is_replaced(town: Town, step: str) -> None:
     """First come the files, then the copy; whoever dies in between leaves a copy that is loaded again."""
     [before] = town.values("f")

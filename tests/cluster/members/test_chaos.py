@@ -110,7 +110,7 @@ ARRIVED = RemoteInput.arrived
 @pytest.mark.parametrize(
     ("owner", "name", "bug"),
     [
-        (Participation, "check_connected", nothing),
+        pytest.param(Participation, "check_connected", nothing, marks=pytest.mark.cluster),
         (Execution, "release", release_twice),
         (Execution, "release", nothing),
         (Member, "_forget", forget_nothing),
@@ -120,7 +120,7 @@ ARRIVED = RemoteInput.arrived
         (PartitionedOutput, "offer", half_the_pieces),
         (JobWire, "send_data", sent_twice),
         (JobWire, "acknowledge", nothing),
-        (JobWire, "close_input", nothing),
+        pytest.param(JobWire, "close_input", nothing, marks=pytest.mark.cluster),
         (RemoteInput, "_tell", a_limit_that_never_grows),
         (RemoteInput, "arrived", arrived_without_a_wake),
         (RemoteInput, "arrived", end_of_data_lost),

@@ -87,7 +87,8 @@ def resumed(connection: sqlfront.Connection) -> DurableJobStatus:
     return found(connection).wait(60)
 
 
-@pytest.mark.parametrize("kind", ["insert", pytest.param("overwrite", marks=pytest.mark.cluster)])
+@pytest.mark.cluster
+@pytest.mark.parametrize("kind", ["insert", "overwrite"])
 def test_the_rows_are_those_of_sparks_own_insert(
     connection: sqlfront.Connection, beside: SparkSession, tmp_path: Path, kind: str
 ) -> None:
