@@ -16,6 +16,7 @@ from typing import Final
 
 import msgspec
 
+from sqlfront_cluster.launchers.end_of_process import EndOfProcess
 from sqlfront_cluster.launchers.running import MemberOptions, MemberService, RunningMember, reason_of
 from sqlfront_cluster.network.tls.security import Security
 from sqlfront_values.errors import Error
@@ -58,22 +59,14 @@ def serve(running: RunningMember, *, wait_for_input: bool, ready: Callable[[], N
     comes or, with ``wait_for_input``, standard input ends; then close the member. ``ready`` is called once
     the handlers of both signals are installed. Returns the exit code: 1 if the member ended with an error,
     else 0."""
-    wake = threading.Event()
-    asked: list[int] = []
-
-    def asked_to_end(number: int, frame: object) -> None:
-        asked.append(number)
-        wake.set()
-
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, asked_to_end)
+    end = EndOfProcess()
     if ready is not None:
         ready()
-    threading.Thread(target=_wake_after, args=(running.ended.wait, wake), daemon=True).start()
+    threading.Thread(target=_wake_after, args=(running.ended.wait, end), daemon=True).start()
     if wait_for_input:
-        threading.Thread(target=_wake_after, args=(_await_end_of_input, wake), daemon=True).start()
-    wake.wait()
-    if asked == [signal.SIGTERM] and not running.ended.is_set():
+        threading.Thread(target=_wake_after, args=(_await_end_of_input, end), daemon=True).start()
+    end.wait()
+    if end.signals == [signal.SIGTERM] and not running.ended.is_set():
         running.leave(LEAVE_TIMEOUT)
     error = running.error
     running.close()
@@ -81,9 +74,9 @@ def serve(running: RunningMember, *, wait_for_input: bool, ready: Callable[[], N
     return 0 if error is None else 1
 
 
-def _wake_after(wait: Callable[[], object], wake: threading.Event) -> None:
+def _wake_after(wait: Callable[[], object], end: EndOfProcess) -> None:
     wait()
-    wake.set()
+    end.wake()
 
 
 def _await_end_of_input() -> None:

@@ -1,0 +1,33 @@
+"""Waiting for the end of a process that signals end."""
+
+import os
+import signal
+from typing import Final
+
+_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
+
+
+class EndOfProcess:
+    """A wait of the main thread until SIGTERM or SIGINT comes, or another thread calls :meth:`wake`. To be
+    made on the main thread.
+
+    The main thread waits for a byte in a pipe, which the interpreter writes as soon as a signal comes. A wait
+    for a lock would be over only if the system delivers the signal to the main thread; it may deliver the
+    signal to any thread of the process."""
+
+    def __init__(self) -> None:
+        #: The signals that have come.
+        self.signals: list[int] = []
+        self._read, self._write = os.pipe()
+        os.set_blocking(self._write, False)
+        for number in _SIGNALS:
+            signal.signal(number, lambda number, frame: self.signals.append(number))
+        signal.set_wakeup_fd(self._write, warn_on_full_buffer=False)
+
+    def wake(self) -> None:
+        """End the wait. May be called on any thread."""
+        os.write(self._write, b"\0")
+
+    def wait(self) -> None:
+        """Wait for the end. Signals that come later are noted in :attr:`signals`."""
+        os.read(self._read, 1)
