@@ -130,7 +130,7 @@ class Session(ClosingContext):
             parts = _WithContext()
             store = None
             if config.job_store is not None:
-                members = own if own is not None and own.door is not None else None
+                members = cluster if cluster is not None and cluster.door is not None else None
                 store = job_services.JobService(config.job_store, engine, parts, members)
                 undo.callback(store.close)
             path_table = partial(_path_table, runner, plans, store, files, engine.memory, parts)

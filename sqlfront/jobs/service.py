@@ -312,6 +312,14 @@ class JobService(ClosingContext):
             owner = Owner(self._incarnation, self._member)
             self._ownership = self._store.own(owner)
 
+    def give_up(self) -> None:
+        """Give up the ownership of the store, so that other processes can change its jobs. Does nothing while
+        jobs run here."""
+        with self._lock:
+            if self._ownership is not None and not self._running and not self._closed:
+                self._ownership.release()
+                self._ownership = None
+
     # ---- the jobs of the store
 
     def jobs(self) -> list[DurableJobStatus]:

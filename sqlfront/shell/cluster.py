@@ -9,7 +9,6 @@ import secrets
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Sequence
 from functools import partial
@@ -33,6 +32,7 @@ from sqlfront.cluster.service import service
 from sqlfront.shell.encryption_arguments import add_encryption
 from sqlfront_cluster.launchers.by_hand import FirstMember, join
 from sqlfront_cluster.launchers.child import serve
+from sqlfront_cluster.launchers.end_of_process import EndOfProcess
 from sqlfront_cluster.launchers.local import LocalCluster
 from sqlfront_cluster.launchers.running import MemberOptions, RunningMember
 from sqlfront_cluster.members.listing import JobListing, wait_for_jobs
@@ -72,7 +72,7 @@ def main(arguments: Sequence[str]) -> int:
 def _member(options: argparse.Namespace) -> int:
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     security, files, user_code = _security(options), _files(options), options.allow_user_code
-    tables = service(**observed(options))
+    tables = service(**service_settings(options))
     if options.join is not None:
         running = join(options.bind, options.join, security, tables, files, user_code=user_code)
         joined = f"member {running.membership.name} has joined {options.join}"
@@ -85,11 +85,14 @@ def _member(options: argparse.Namespace) -> int:
         first.close()
 
 
-def observed(options: argparse.Namespace, number: int = 0) -> dict[str, str]:
+def service_settings(options: argparse.Namespace, number: int = 0) -> dict[str, str]:
     """Return the settings for the service that a member runs (:func:`sqlfront.cluster.service.service`):
-    tracing, and the address of its metrics, whose port is that of ``--metrics`` plus the member's ``number``.
-    Raises ProgrammingError if ``--metrics`` is not ``host:port``, or the sum is no valid port."""
+    tracing, the job store, and the address of its metrics, whose port is that of ``--metrics`` plus the
+    member's ``number``. Raises ProgrammingError if ``--metrics`` is not ``host:port``, or the sum is no valid
+    port."""
     settings = {"tracing": "on"} if options.tracing else {}
+    if options.job_store is not None:
+        settings["job_store"] = options.job_store
     if options.metrics is None:
         return settings
     host, _, port = options.metrics.rpartition(":")
@@ -150,9 +153,11 @@ def _start(options: argparse.Namespace) -> int:
         if options.bind is not None:
             command += ["--bind", options.bind]
         if options.metrics is not None:
-            observed(options, options.members - 1)
+            service_settings(options, options.members - 1)
             command += ["--metrics", options.metrics]
         command += ["--tracing"] * options.tracing
+        if options.job_store is not None:
+            command += ["--job-store", options.job_store]
         for said in options.file_access or ():
             command += ["--file-access", said]
         for name in ("certificate", "key", "authority"):
@@ -197,16 +202,14 @@ def _run(options: argparse.Namespace) -> int:
 def _keep(options: argparse.Namespace, directory: PrivateFolder) -> None:
     """Run the cluster's members until SIGTERM or SIGINT. Clients find the secret, the credentials and the
     cluster's address in files that this function writes into ``directory``."""
-    ended = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: ended.set())
+    end = EndOfProcess()
     secret = base64.b64encode(secrets.token_bytes(32))
     with LocalCluster(
         options.members,
         keeper_address=options.bind,
         silence_limit=5.0,  # no other code holds up this process
         service=SERVICE,
-        settings=partial(observed, options),
+        settings=partial(service_settings, options),
         secret=secret,
         files=_files(options),
         user_code=options.allow_user_code,
@@ -220,7 +223,7 @@ def _keep(options: argparse.Namespace, directory: PrivateFolder) -> None:
         if options.bind is not None:
             print(f"for clients on other machines: {directory.path / CREDENTIALS}", flush=True)
         os.close(sys.stdout.fileno())
-        ended.wait()
+        end.wait()
 
 
 def _for_clients(cluster: LocalCluster, options: argparse.Namespace) -> Credentials:
@@ -305,6 +308,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     member.add_argument("--credentials", metavar="FILE", help="holds the secret, and perhaps a certificate")
     _add_observation(member, "where this process serves metrics to Prometheus, host:port (default: nowhere)")
+    _add_job_store(member, "the member stands by")
     _add_file_access(member)
     _add_user_code(member)
     add_encryption(member)
@@ -330,6 +334,7 @@ def _parser() -> argparse.ArgumentParser:
                 "where the first member serves metrics to Prometheus, host:port; the second one at the next"
                 " port, and so on (default: nowhere)",
             )
+            _add_job_store(action, "the members stand by")
             _add_file_access(action)
             _add_user_code(action)
         if function is not _stop:
@@ -343,6 +348,15 @@ def _add_observation(parser: argparse.ArgumentParser, metrics: str) -> None:
         "--tracing",
         action="store_true",
         help="make spans of OpenTelemetry for parts of jobs; opentelemetry-instrument exports them",
+    )
+
+
+def _add_job_store(parser: argparse.ArgumentParser, stands_by: str) -> None:
+    parser.add_argument(
+        "--job-store",
+        metavar="DIR|URL",
+        help=f"{stands_by} to go on with durable jobs of this store whose process is gone; the files of"
+        " --file-access must include the store and the files of the jobs (default: none)",
     )
 
 

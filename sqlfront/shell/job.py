@@ -3,7 +3,6 @@ take them over."""
 
 import argparse
 import sys
-import time
 from functools import partial
 from typing import Final, NoReturn
 
@@ -11,6 +10,7 @@ from sqlfront.api import open_session
 from sqlfront.jobs.durable_job import DurableJob
 from sqlfront.jobs.job_status import DurableJobStatus, JobPhase, as_error
 from sqlfront.jobs.service import JobService
+from sqlfront.jobs.stand_by import StandBy
 from sqlfront.session import Session
 from sqlfront.shell.batch import Batch, run_batch
 from sqlfront.shell.exit_codes import ExitCode
@@ -23,10 +23,6 @@ from sqlfront_values.errors import Error, OperationalError, ProgrammingError
 
 #: Characters of a job's name in a line.
 _NAME_WIDTH: Final = 60
-#: Seconds between two looks whether a process owns the store.
-_LOOK: Final = 1.0
-#: Seconds until a job that could not be taken over is tried again.
-_PAUSE: Final = 10.0
 #: The statements of the actions that are one statement.
 _STATEMENTS: Final = {
     "list": "SHOW JOBS",
@@ -131,41 +127,16 @@ def _tell_end(status: DurableJobStatus) -> None:
 
 
 def watch(options: argparse.Namespace) -> NoReturn:
-    """Take over the jobs of the store whenever no process owns it, again and again, until Ctrl-C. Between two
-    takeovers the store belongs to nobody, so that other processes can create jobs. Raises the errors of
+    """Take over the jobs of the store whenever no process owns it, again and again, until Ctrl-C. A line to
+    standard error tells of each job that has ended, and of each error of the store. Raises the errors of
     :func:`session_of`, and those of the files that ``options`` names."""
-    while True:
-        with session_of(options) as session:
-            _run_files(session, options)
-            service = _service(session)
-            print(f"standing by for the jobs of {service.address}", file=sys.stderr, flush=True)
-            pause = _stand_by(service)
-        time.sleep(pause)
-
-
-def _stand_by(service: JobService) -> float:
-    """Wait until this process has taken over jobs, and until these have ended; write a line about each end,
-    and about each error of the store, such as that of a storage that doesn't answer for a while. Return the
-    seconds to wait before the next watch: some if a job could not be taken over."""
-    left: list[DurableJobStatus] = []
-    complete, told = False, ""
-    while not service.is_owner:
-        time.sleep(_LOOK)
-        try:
-            left = [job for job in service.jobs() if not job.has_ended]
-            complete = service.take_over()
-        except OperationalError as error:
-            if str(error) != told:
-                told = str(error)
-                _tell(told)
-    for job in left:
-        try:
-            if service.status(job.id).phase is not JobPhase.RECOVERING:
-                _tell_end(service.wait(job.id, None))
-        except OperationalError as error:
-            complete = False
-            _tell(str(error))
-    return 0.0 if complete else _PAUSE
+    with session_of(options) as session:
+        _run_files(session, options)
+        service = _service(session)
+        text = f"standing by for the jobs of {service.address}"
+        begins = partial(print, text, file=sys.stderr, flush=True)
+        StandBy(service, begins=begins, ended=_tell_end, failed=_tell).run()
+    raise AssertionError("the loop ends by Ctrl-C only")
 
 
 def _tell(text: str) -> None:

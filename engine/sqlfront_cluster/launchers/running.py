@@ -60,6 +60,10 @@ class MemberService(Protocol):
         """Receive the member to which the service belongs; called once, before the member joins its
         cluster."""
 
+    def leave(self) -> None:
+        """Stop work that other members can take over; called before the member begins to leave its
+        cluster."""
+
     def close(self) -> None:
         """Release what the service holds; called when its member ends."""
 
@@ -72,6 +76,9 @@ class Resources:
 
     def attach(self, running: "RunningMember") -> None:
         """Do nothing: the resources need no member."""
+
+    def leave(self) -> None:
+        """Do nothing: the resources do no work."""
 
     def close(self) -> None:
         """Do nothing: there is nothing to release."""
@@ -165,6 +172,7 @@ class RunningMember:
     def leave(self, timeout: float) -> bool:
         """Begin to leave the cluster, and wait at most ``timeout`` seconds until the jobs on this member have
         ended and the member has left. Returns True if the member has ended by then."""
+        self.service.leave()
         self.membership.leave()
         return self.ended.wait(timeout)
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import sqlfront
-from sqlfront.jobs.job_status import JobPhase
-from sqlfront.shell.job import _stand_by as stand_by
+from sqlfront.jobs.job_status import DurableJobStatus, JobPhase
+from sqlfront.jobs.stand_by import StandBy
 from sqlfront_engine.durable.event_store import ownership
 from tests.engine.storage.buckets import BucketStorage, buckets, objects
 from tests.sqlfront.jobs.killed import NAME, STORE, open_session, run_killed
@@ -129,7 +129,7 @@ def test_soak(tmp_path: Path, bucket: Path) -> None:
 
 @pytest.mark.soak
 def test_the_watch_outlives_a_storage_that_does_not_answer(
-    folder: Path, bucket: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    folder: Path, bucket: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run_killed(folder, QUERY, "stage", 1)
     failures, ls = [1, 2, 3], BucketStorage.ls
@@ -139,17 +139,22 @@ def test_the_watch_outlives_a_storage_that_does_not_answer(
             raise TimeoutError(f"no answer {failures.pop() > 1}")
         return ls(self, path, detail)
 
+    told: list[str] = []
+    ends: list[DurableJobStatus] = []
+
+    def end(status: DurableJobStatus) -> None:
+        ends.append(status)
+        stand_by.stop()
+
     with open_session(folder) as connection:
         service = connection.session.context.jobs
         assert service is not None
         monkeypatch.setattr(BucketStorage, "ls", failing)
-        assert stand_by(service) == 0.0
+        stand_by = StandBy(service, begins=lambda: None, ended=end, failed=told.append)
+        stand_by.run()
 
-    told = capsys.readouterr().err.splitlines()
-    assert told[:2] == [
-        f"sqlfront: the job store {URL} can't be used: no answer {word}" for word in (True, False)
-    ]
-    assert told[2].startswith("daily: finished, ")
+    assert told == [f"the job store {URL} can't be used: no answer {word}" for word in (True, False)]
+    assert [(status.name, status.phase) for status in ends] == [(NAME, JobPhase.FINISHED)]
 
 
 #: Begins a job, and says so; goes on when it is told to.

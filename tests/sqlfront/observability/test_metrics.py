@@ -25,7 +25,7 @@ from sqlfront.observability.metrics import endpoint as endpoints
 from sqlfront.observability.metrics.collector import METRICS
 from sqlfront.observability.metrics.endpoint import close_endpoint, open_endpoint
 from sqlfront.observability.metrics.tallies import BUCKETS
-from sqlfront.shell.cluster import observed
+from sqlfront.shell.cluster import service_settings
 from sqlfront_cluster.launchers.local import LocalCluster
 from tests.cluster.network.meeting import until
 
@@ -346,12 +346,12 @@ def test_a_member_whose_port_is_taken_does_not_start() -> None:
     ],
 )
 def test_each_member_of_a_cluster_by_hand_has_its_port(given: str, number: int, expected: str) -> None:
-    options = argparse.Namespace(metrics=given, tracing=True)
+    options = argparse.Namespace(metrics=given, tracing=True, job_store=None)
 
-    assert observed(options, number) == {"metrics": expected, "tracing": "on"}
+    assert service_settings(options, number) == {"metrics": expected, "tracing": "on"}
 
 
 @pytest.mark.parametrize("given", ["9464", "localhost:65535", "localhost:-1", "localhost:x", "unix:/x", ""])
 def test_members_by_hand_need_ports(given: str) -> None:
     with pytest.raises(sqlfront.ProgrammingError, match="--metrics takes host:port"):
-        observed(argparse.Namespace(metrics=given, tracing=False), 1)
+        service_settings(argparse.Namespace(metrics=given, tracing=False, job_store=None), 1)

@@ -67,6 +67,9 @@ class ShareHolder:
         running.membership.watchers.append(self._hear)
         running.membership.list_watchers.append(self._hear_list)
 
+    def leave(self) -> None:
+        """Do nothing: the shares stay until the member has left."""
+
     def close(self) -> None:
         """Do nothing: the shares end with the member's process."""
 
