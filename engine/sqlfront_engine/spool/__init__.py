@@ -9,7 +9,7 @@ readers instead of the rows::
       |  without dictionaries and views, collected per bucket         stored_form, spool_file
     record batches, one per bucket each time that the buffer is full
       |  an Arrow IPC file that is checksummed while it grows         (storage)
-    SpoolFile  path, rows, bytes, checksum, place of each bucket      spool_file
+    SpoolFile  path, rows, bytes; place and checksum of each batch   spool_file
       |  checked, then the record batches of some buckets             reading
     batches
 
@@ -27,8 +27,8 @@ Guarantees:
 * **An incomplete file is never read as a complete one.** Arrow's stream format can be cut between two batches
   unnoticed, so these are files of Arrow's file format, which has its index at the end. Size, schema and the
   numbers of batches and rows are compared with the description at each reading.
-* **Damage is found on request.** Arrow doesn't notice a flipped bit. ``Verification.FULL`` compares the
-  checksum of all bytes before the first row is returned.
+* **Damage is found before the rows count.** Arrow doesn't notice a flipped bit. Each record batch has a
+  checksum of its own, which is compared before the batch is decoded.
 * **Order is preserved.** The rows of a bucket are read in the order in which they were written.
 
 Invariants of the code: a file has one writer; each file of an output has the same schema, whatever form the

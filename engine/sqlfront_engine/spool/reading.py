@@ -3,7 +3,6 @@ some buckets."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from enum import Enum
 from typing import Final
 from zlib import crc32
 
@@ -16,18 +15,10 @@ from sqlfront_engine.storage.addresses import located
 from sqlfront_values.arrow.bounds import check_bounds
 from sqlfront_values.errors import OperationalError
 
-#: Bytes read at a time for the checksum.
-_CHUNK: Final = 2**20
-
-
-class Verification(Enum):
-    """The choices for what is checked in a spool file before its rows are read: its size, schema and numbers
-    of batches and rows (SIZE), or in addition the checksum of all bytes (FULL)."""
-
-    SIZE = "size"
-    """The file's size, its schema, and the numbers of batches and rows. A flipped bit is not found."""
-    FULL = "full"
-    """The checksum of all bytes in addition; the whole file is read for it."""
+#: The bytes before the schema at the beginning of an Arrow IPC file.
+_MAGIC: Final = 8
+#: Without threads: the instances of operators are the engine's threads.
+_OPTIONS: Final = pa.ipc.IpcReadOptions(use_threads=False)
 
 
 class SpoolDamaged(OperationalError):
@@ -41,24 +32,20 @@ class SpoolDamaged(OperationalError):
 
 
 def read_spool(
-    file: SpoolFile,
-    buckets: range | None = None,
-    *,
-    verify: Verification = Verification.SIZE,
-    access: FileAccess = EVERYWHERE,
+    file: SpoolFile, buckets: range | None = None, *, access: FileAccess = EVERYWHERE
 ) -> Iterator[pa.RecordBatch]:
     """Yield the record batches of the buckets (None = all) in the order of the file, without reading the
-    others. ``verify``: what is checked before. ``access``: the files that may be opened. Raises SpoolDamaged,
-    before the first batch or at a batch, if the file is missing or differs from its description ``file``;
-    OperationalError if the file can't be opened for another reason, or if an object storage can't be reached
-    meanwhile."""
-    with _opened(file, verify, access) as reader:
+    others. ``access``: the files that may be opened. Raises SpoolDamaged, before the first batch or at a
+    batch, if the file is missing or differs from its description ``file``; OperationalError if the file can't
+    be opened for another reason, or if an object storage can't be reached meanwhile."""
+    with _opened(file, access) as source:
+        with _damages(file):
+            schema = _checked_schema(source, file)
         rows = [0] * len(file.bucket_rows)
         for place, bucket in enumerate(file.buckets):
             if buckets is None or bucket in buckets:
                 with _damages(file):
-                    batch = reader.get_batch(place)
-                    check_bounds(batch)
+                    batch = _batch(source, file, place, schema)
                 rows[bucket] += batch.num_rows
                 yield batch
         for bucket, written in enumerate(file.bucket_rows):
@@ -66,19 +53,8 @@ def read_spool(
                 _expect(file, rows[bucket], written, f"rows in bucket {bucket}")
 
 
-def check_spool(
-    file: SpoolFile, *, verify: Verification = Verification.SIZE, access: FileAccess = EVERYWHERE
-) -> None:
-    """Check the file without reading its rows. Raises SpoolDamaged if the file is missing or differs from
-    its description ``file``; OperationalError if it can't be opened for another reason."""
-    with _opened(file, verify, access):
-        pass
-
-
 @contextmanager
-def _opened(
-    file: SpoolFile, verify: Verification, access: FileAccess
-) -> Iterator[pa.ipc.RecordBatchFileReader]:
+def _opened(file: SpoolFile, access: FileAccess) -> Iterator[pa.NativeFile]:
     with ExitStack() as stack:
         try:
             folder, name = located(file.path)
@@ -87,27 +63,30 @@ def _opened(
             raise SpoolDamaged(file.path, "is missing") from None
         except OSError as error:
             raise OperationalError(f"the spool file {file.path} can't be opened: {error}") from error
-        with _damages(file):
-            reader = _checked(source, file, verify)
-        yield reader
+        yield source
 
 
-def _checked(source: pa.NativeFile, file: SpoolFile, verify: Verification) -> pa.ipc.RecordBatchFileReader:
+def _checked_schema(source: pa.NativeFile, file: SpoolFile) -> pa.Buffer:
+    """Return the schema of the file as the beginning of an Arrow IPC stream, after comparing the file's size,
+    schema and number of batches with the description."""
     _expect(file, source.size(), file.bytes, "bytes")
-    if verify is Verification.FULL:
-        _expect(file, _checksum(source), file.checksum, "as the checksum")
-    reader = pa.ipc.open_file(source, options=pa.ipc.IpcReadOptions(use_threads=False))
+    reader = pa.ipc.open_file(source)
     _expect(file, reader.num_record_batches, len(file.buckets), "record batches")
     _expect(file, schema_hash(reader.schema), file.schema_hash, "as the hash of the schema")
-    return reader
+    return reader.schema.serialize()
 
 
-def _checksum(source: pa.NativeFile) -> int:
-    checksum = 0
-    source.seek(0)
-    while chunk := source.read(_CHUNK):
-        checksum = crc32(chunk, checksum)
-    return checksum
+def _batch(source: pa.NativeFile, file: SpoolFile, place: int, schema: pa.Buffer) -> pa.RecordBatch:
+    """Return the record batch number ``place``, after comparing the checksum of its bytes. ``schema``: the
+    beginning of a stream."""
+    first, last = file.offsets[place : place + 2]
+    source.seek(first)
+    data = source.read_buffer(last - first)
+    _expect(file, crc32(data), file.checksums[place], f"as the checksum of batch {place}")
+    stream = data.slice(_MAGIC) if place == 0 else pa.py_buffer(b"".join([schema, data]))
+    batch = pa.ipc.open_stream(stream, options=_OPTIONS).read_next_batch()
+    check_bounds(batch)
+    return batch
 
 
 def _expect(file: SpoolFile, found: int | str, written: int | str, what: str) -> None:

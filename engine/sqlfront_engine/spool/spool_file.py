@@ -26,16 +26,19 @@ _BATCH_OVERHEAD: Final = 1024
 class SpoolFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A finished spool file: the description by which a reader finds and checks the rows.
 
-    ``path`` is the path or URL that the writer was given. ``checksum`` is the CRC-32 of all ``bytes`` of the
-    file. ``buckets`` has the bucket of each record batch, in the order of the file. ``bucket_rows`` and
+    ``path`` is the path or URL that the writer was given; ``bytes`` the size of the file. ``buckets`` has the
+    bucket of each record batch, in the order of the file, and ``checksums`` the CRC-32 of the batch's bytes.
+    Batch i is at the bytes ``offsets[i]`` to ``offsets[i + 1]``, so that there is one offset more than
+    batches; the bytes of batch 0 include the file's beginning, with the schema. ``bucket_rows`` and
     ``bucket_bytes`` have one number per bucket; the bytes are those of the rows in memory, neither compressed
     nor with a dictionary. ``schema_hash`` is the SHA-256 (hexadecimal) of the serialized schema."""
 
     path: str
     rows: int
     bytes: int
-    checksum: int
     buckets: tuple[int, ...]
+    offsets: tuple[int, ...]
+    checksums: tuple[int, ...]
     bucket_rows: tuple[int, ...]
     bucket_bytes: tuple[int, ...]
     schema_hash: str
@@ -88,6 +91,7 @@ class SpoolWriter:
         self._held: list[list[pa.RecordBatch]] = [[] for _ in range(buckets)]
         self._held_bytes = 0
         self._buckets: list[int] = []
+        self._checksums: list[int] = []
         self._rows = [0] * buckets
         self._bytes = [0] * buckets
         folder, name = located(path, calls)
@@ -97,6 +101,7 @@ class SpoolWriter:
         # values costs less than its hand-over to another thread.
         options = pa.ipc.IpcWriteOptions(compression=settings.compression, use_threads=False)
         self._writer = pa.ipc.new_file(self._file, self.schema, options=options)
+        self._offsets = [0]
 
     def write(self, batch: pa.RecordBatch, bucket: int) -> None:
         """Add the rows of the batch to the bucket, after the bucket's earlier rows. Raises InternalError if
@@ -124,8 +129,9 @@ class SpoolWriter:
             path=self.path,
             rows=sum(self._rows),
             bytes=self._file.size,
-            checksum=self._file.checksum,
             buckets=(*self._buckets,),
+            offsets=(*self._offsets,),
+            checksums=(*self._checksums,),
             bucket_rows=(*self._rows,),
             bucket_bytes=(*self._bytes,),
             schema_hash=self._schema_hash,
@@ -141,6 +147,8 @@ class SpoolWriter:
 
     def _write_bucket(self, bucket: int, rows: pa.RecordBatch) -> None:
         self._writer.write_batch(rows)
+        self._checksums.append(self._file.checksum())
+        self._offsets.append(self._file.size)
         self._buckets.append(bucket)
         self._rows[bucket] += rows.num_rows
         self._bytes[bucket] += rows.nbytes

@@ -17,14 +17,13 @@ _COLLECTED: Final = 65_536
 
 
 class GrowingFile:
-    """A new file that nobody can read before :meth:`publish`. ``size`` and ``checksum`` (CRC-32) cover all
-    bytes once the file is published. After an error the file can only be discarded. All methods raise OSError
-    of the system or of the storage."""
+    """A new file that nobody can read before :meth:`publish`. ``size``: the number of bytes so far. After an
+    error the file can only be discarded. All methods raise OSError of the system or of the storage."""
 
     def __init__(self) -> None:
         self._collected = bytearray()
         self.size = 0
-        self.checksum = 0
+        self._checksum = 0
 
     @property
     def closed(self) -> bool:
@@ -34,6 +33,8 @@ class GrowingFile:
 
     def write(self, data: bytes | pa.Buffer) -> int:
         """Append the bytes, and return their number. The bytes are collected in memory first."""
+        self.size += len(data)
+        self._checksum = crc32(data, self._checksum)
         if len(data) >= _COLLECTED:
             self.flush()
             self._put(memoryview(data).cast("B"))
@@ -49,12 +50,12 @@ class GrowingFile:
             self._put(memoryview(self._collected))
             self._collected = bytearray()
 
-    def _put(self, data: memoryview) -> None:
-        self.size += len(data)
-        self.checksum = crc32(data, self.checksum)
-        self._append(data)
+    def checksum(self) -> int:
+        """Return the CRC-32 of the bytes that were written since the last call of this method."""
+        checksum, self._checksum = self._checksum, 0
+        return checksum
 
-    def _append(self, data: memoryview) -> None:
+    def _put(self, data: memoryview) -> None:
         raise NotImplementedError
 
     def publish(self, *, sync: bool) -> None:
@@ -84,7 +85,7 @@ class LocalGrowingFile(GrowingFile):
         """Whether the file was published or discarded, as :attr:`GrowingFile.closed` says."""
         return self._descriptor is None
 
-    def _append(self, data: memoryview) -> None:
+    def _put(self, data: memoryview) -> None:
         assert self._descriptor is not None
         write_all(self._calls, self._descriptor, data)
 

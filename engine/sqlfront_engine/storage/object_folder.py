@@ -146,7 +146,7 @@ class GrowingObject(GrowingFile):
         """Whether the object was published or discarded, as :attr:`GrowingFile.closed` says."""
         return self._target.closed
 
-    def _append(self, data: memoryview) -> None:
+    def _put(self, data: memoryview) -> None:
         with _storage_errors(self._path):
             self._target.write(data)
 

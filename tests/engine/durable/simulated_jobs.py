@@ -260,7 +260,7 @@ class World:
         text = json.dumps(buckets)
         Path(path).write_text(text)
         counts = tuple(map(len, buckets))
-        return SpoolFile(path, sum(counts), len(text), crc32(text.encode()), (), counts, counts, "")
+        return SpoolFile(path, sum(counts), len(text), (), (), (crc32(text.encode()),), counts, counts, "")
 
     def disturb_files(self) -> None:
         """Perhaps lose or damage a file; perhaps let a task of a dead coordinator end."""
@@ -288,7 +288,7 @@ def _loaded(file: SpoolFile) -> Buckets:
         text = Path(file.path).read_text()
     except FileNotFoundError:
         raise SpoolDamaged(file.path, "is missing") from None
-    if crc32(text.encode()) != file.checksum:
+    if (crc32(text.encode()),) != file.checksums:
         raise SpoolDamaged(file.path, "has another checksum")
     return [[(number, tuple(seen)) for number, seen in rows] for rows in json.loads(text)]
 

@@ -177,8 +177,8 @@ def test_a_log_of_a_later_version_is_refused_and_not_claimed(store: JobStore) ->
         begin(store).close()
         file = Path(store.address) / "jobs" / JOB / "events.000001.000000"
         with open(file, "ab") as opened:
-            opened.write(frame_record(5, 2, b"{}", epoch=1, sequence=2, durable=1))
-        with pytest.raises(OperationalError, match="the event task_finished in version 2"):
+            opened.write(frame_record(5, 3, b"{}", epoch=1, sequence=2, durable=1))
+        with pytest.raises(OperationalError, match="the event task_finished in version 3"):
             begin(store)
 
     assert store.read(JOB).claimed == 1

@@ -190,6 +190,18 @@ def test_damaged_output(tmp_path: Path, killed: JobState) -> None:
     assert state_in(tmp_path).resets == 1
 
 
+def test_a_flipped_bit_in_an_output(tmp_path: Path, killed: JobState) -> None:
+    """Arrow would read the file, and other rows."""
+    path = _file(killed, TaskId(0, 1))
+    (file,) = killed.finished[TaskId(0, 1)].output.files
+    data = bytearray(path.read_bytes())
+    data[file.offsets[-1] - 17] ^= 1
+    path.write_bytes(data)
+
+    assert _run_again(tmp_path) == {TaskId(0, 1), *LATER}
+    assert state_in(tmp_path).resets == 1
+
+
 def test_missing_output_of_all_tasks(tmp_path: Path, killed: JobState) -> None:
     for task in killed.finished:
         _file(killed, task).unlink()

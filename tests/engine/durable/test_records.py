@@ -17,8 +17,9 @@ FILE = SpoolFile(
     path="out/a.arrow",
     rows=5,
     bytes=99,
-    checksum=7,
     buckets=(0, 1, 0),
+    offsets=(8, 24, 48, 64),
+    checksums=(7, 8, 9),
     bucket_rows=(2, 3),
     bucket_bytes=(16, 24),
     schema_hash="h",
@@ -110,8 +111,8 @@ def test_an_unknown_event_is_refused_by_its_number() -> None:
 
 
 def test_an_unknown_version_is_refused_by_name() -> None:
-    with pytest.raises(OperationalError, match=r"the event task_finished in version 2; .* reads version 1"):
-        decode_event(5, 2, b"{}")
+    with pytest.raises(OperationalError, match=r"the event task_finished in version 3; .* reads version 2"):
+        decode_event(5, 3, b"{}")
 
 
 def test_an_unknown_field_is_refused_by_name() -> None:

@@ -15,7 +15,7 @@ from sqlfront_engine.processor import Processor, ProcessorContext, Steps
 from sqlfront_engine.processors.sink import ResultSink
 from sqlfront_engine.processors.spool.spool_scan import SpoolScan
 from sqlfront_engine.processors.spool.spool_write import SpoolWrite
-from sqlfront_engine.spool.reading import SpoolDamaged, Verification
+from sqlfront_engine.spool.reading import SpoolDamaged
 from sqlfront_engine.spool.spool_file import SpoolFile, SpoolSettings
 from sqlfront_engine.testing import (
     Batches,
@@ -155,7 +155,7 @@ def test_two_jobs_hand_rows_over_by_a_file(tmp_path: Path) -> None:
     write.edge(Edge.between(source, sink))
     run_to_end(write, {"rows": [BATCH, BATCH], "report": report})
     read = DAG()
-    scan = read.vertex("scan", SpoolScan(tuple(report), 0, 5, Verification.FULL), 1)
+    scan = read.vertex("scan", SpoolScan(tuple(report), 0, 5), 1)
     read.edge(Edge.between(scan, read.vertex("result", ResultSink(), 1)))
 
     assert sorted(map(repr, rows_of(run_dag(read)))) == sorted(map(repr, ROWS + ROWS))

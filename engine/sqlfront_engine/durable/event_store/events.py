@@ -313,13 +313,13 @@ KINDS: Final = {
         EventKind(2, 1, EpochStarted),
         EventKind(3, 1, StageInitialized),
         EventKind(4, 1, SplitsListed),
-        EventKind(5, 1, TaskFinished),
+        EventKind(5, 2, TaskFinished),
         EventKind(6, 1, TasksReset),
         EventKind(7, 1, PlanChanged),
         EventKind(8, 1, SinkPrepared),
         EventKind(9, 1, SinkCommitted),
         EventKind(10, 1, CancelRequested),
-        EventKind(11, 1, JobEnded),
+        EventKind(11, 2, JobEnded),
         EventKind(12, 1, CleanupDone),
     )
 }

@@ -1,29 +1,27 @@
 """SPOOL SCAN: the rows of spool files."""
 
 from sqlfront_engine.processor import BATCH_ROWS, END_OF_PIECE, Processor, ProcessorContext, Steps, last_round
-from sqlfront_engine.spool.reading import Verification, read_spool
+from sqlfront_engine.spool.reading import read_spool
 from sqlfront_engine.spool.spool_file import SpoolFile
 from sqlfront_values.columns.batches import slices
 
 
 class SpoolScan(Processor, frozen=True, tag_field="processor", tag=True):
     """A source of the rows of spool files that are in the buckets ``first`` to ``last`` - 1, in the order of
-    the files. ``columns``: the ordinals of the columns to read, None = all. ``verify``: how much of a file is
-    checked before its rows are used. Of n instances on a member, instance i reads the files i, i + n, and so
-    on."""
+    the files. ``columns``: the ordinals of the columns to read, None = all. Of n instances on a member,
+    instance i reads the files i, i + n, and so on."""
 
     cooperative = False
 
     files: tuple[SpoolFile, ...]
     first: int
     last: int
-    verify: Verification = Verification.SIZE
     columns: tuple[int, ...] | None = None
 
     def run(self, context: ProcessorContext) -> Steps:
         buckets = range(self.first, self.last)
         for file in self.files[context.local_index :: context.local_parallelism]:
-            for batch in read_spool(file, buckets, verify=self.verify, access=context.files):
+            for batch in read_spool(file, buckets, access=context.files):
                 yield from slices(batch if self.columns is None else batch.select(self.columns), BATCH_ROWS)
             yield END_OF_PIECE
         yield from last_round(len(self.files), context.local_index, context.local_parallelism)
