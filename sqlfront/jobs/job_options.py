@@ -28,9 +28,10 @@ class JobSettings(msgspec.Struct, frozen=True):
 
 
 class JobOption(msgspec.Struct, frozen=True):
-    """An option of CREATE JOB. ``field``: the field that takes the value, in the job's log settings if
-    ``of_log``, else in its task settings. ``kind``: the kind of value, which is count, size, duration or
-    policy. ``least`` and ``most``: the bounds of the value. ``meaning``: a text for the docs."""
+    """An option of CREATE JOB. ``name``: the name that a user writes. ``field``: the name of the field that
+    takes the value, a field of :class:`LogSettings` if ``of_log``, else of :class:`JobOptions`. ``kind``: the
+    kind of value: count, size (in bytes), duration (in seconds) or policy. ``least`` and ``most``: the
+    smallest and the largest value. ``meaning``: a text for the docs."""
 
     name: str
     field: str
@@ -41,8 +42,8 @@ class JobOption(msgspec.Struct, frozen=True):
     of_log: bool = False
 
     def value(self, text: str) -> object:
-        """Return the value that the text means for this option. Raises ProgrammingError for a text that isn't
-        a value of the option, or out of bounds."""
+        """Return the value that a user's text means for this option. Raises ProgrammingError for a text that
+        isn't a value of the option's kind, and for a value out of bounds."""
         value = _parsed(self.kind, text)
         if isinstance(value, FailurePolicy):
             return value

@@ -73,9 +73,8 @@ _REMOTE_PAUSE: Final = 1.0
 
 class JobService(ClosingContext):
     """The durable jobs of the store at ``address``, a directory or the URL of an object storage. One process
-    owns a store at a time, and changes its jobs; others only read the store. This process becomes the owner
-    when it first has to change a job. Safe to use from several threads.
-    """
+    owns a store at a time, and changes its jobs; other processes only read the store. This process becomes
+    the owner when it first has to change a job. Safe to use from several threads."""
 
     def __init__(
         self,
@@ -84,9 +83,9 @@ class JobService(ClosingContext):
         session: JobSession,
         members: TaskMembers | None = None,
     ) -> None:
-        """``engine``: runs the tasks, unless there are ``members`` of a cluster to run them. ``session``: the
-        session that the service belongs to. Raises OperationalError for a URL of a storage that can't hold
-        jobs, or whose library is not installed."""
+        """Open the store; nothing is created before the first job. ``engine``: runs the tasks, unless there
+        are ``members`` of a cluster to run them. ``session``: the session that the service belongs to. Raises
+        OperationalError for a URL of a storage that can't hold jobs, or whose library is not installed."""
         self._store = JobStore.open(address, clock=engine.clock)
         self._stored = StoredJobs(self._store)
         self._engine, self._session, self._members = engine, session, members
@@ -165,11 +164,11 @@ class JobService(ClosingContext):
             return DurableJob(self, job, name)
 
     def resume(self, job: str, cancel: CancelRequested | None = None) -> bool:
-        """Take over a job whose coordinator is gone, and run it to its end; do nothing for a job that runs
-        here or has ended. ``cancel``: a request to cancel, by which the job ends as cancelled instead, unless
-        its rows may be in the target already. Return whether the job was resumed, or with ``cancel``, whether
-        it was cancelled. Raises OperationalError if files that the job reads have changed, or if the job
-        reads a memory table of a process that has ended."""
+        """Take over a job whose coordinator is gone, and begin to run it; do nothing for a job that runs here
+        or has ended. ``cancel``: a request to cancel, by which the job ends as cancelled instead, unless its
+        rows may be in the target already. Return whether the job was resumed, or with ``cancel``, whether it
+        was cancelled. Raises OperationalError if files or tables that the job reads have changed, and if the
+        job reads a memory table of a process that has ended."""
         stored = self._stored.read(job)
         if stored.state.ended is not None:
             return False
@@ -225,8 +224,8 @@ class JobService(ClosingContext):
         return True
 
     def _find_sources(self, job: str, plan: JobPlan) -> None:
-        """Find the tables and files that a job, which is taken over, reads: as they were when the job was
-        created. Raises OperationalError for one that has changed, and for one that is gone."""
+        """Find the tables and files that a job reads, for a takeover of the job: they must be as they were
+        when the job was created. Raises OperationalError for a table or file that has changed or is gone."""
         if job not in self._resources:
             if plan.held:
                 raise OperationalError(
@@ -245,8 +244,8 @@ class JobService(ClosingContext):
         stages: StagePlan,
         target: JobTarget | None,
     ) -> tuple[Coordinator, ClosableRunner]:
-        """Return a coordinator for a job, and the runner of the job's tasks. ``state`` and ``log``: of the
-        epoch that the coordinator has claimed."""
+        """Return a coordinator for a job, and the runner of the job's tasks. ``state`` and ``log``: the state
+        of the job, and its log in the epoch that the coordinator has claimed."""
         plan, options = decode_job_plan(submitted.plan), job_settings(submitted.options).tasks
         runner = self._runner(submitted, plan, stages, log.epoch, options.lease)
         options = replace(options, buckets=buckets_for(plan.input_size, options, runner.task_memory))
@@ -296,8 +295,9 @@ class JobService(ClosingContext):
 
     def _remove_leftovers(self) -> None:
         """Remove what is left of jobs that were never accepted, because their process died before, and the
-        files of jobs that were dropped: a process that had lost such a job, or a member of it, may have
-        completed a file afterwards. Raises OperationalError if the files can't be listed or removed."""
+        files of jobs that were dropped: a process or member that ran such a job without knowing of the DROP
+        JOB may have completed a file afterwards. Raises OperationalError if the files can't be listed or
+        removed."""
         for job in self._stored.unaccepted():
             self._store.remove(job)
         try:
@@ -323,8 +323,8 @@ class JobService(ClosingContext):
     # ---- the jobs of the store
 
     def jobs(self) -> list[DurableJobStatus]:
-        """Return the status of each job of the store: in the order of creation, then those of jobs whose logs
-        can't be read."""
+        """Return the status of each job of the store: first of the jobs whose logs can be read, in the order
+        of creation, then of the other jobs."""
         return [self._status(job) for job in self._stored] + self._stored.unreadable()
 
     @property
@@ -371,10 +371,10 @@ class JobService(ClosingContext):
         return not self.is_owner and self._store.owner() is not None
 
     def wait(self, job: str, timeout: float | None) -> DurableJobStatus:
-        """Wait for the end of the job with the id ``job``, but at most ``timeout`` seconds (None: without a
-        limit); return the job's status then, also if this service is closed meanwhile. Raises the error by
-        which this process's coordinator has lost the job, and OperationalError if no process has run the job
-        for :data:`PATIENCE` seconds."""
+        """Wait for the end of the job with the id ``job``, and return the job's status. Returns the present
+        status after ``timeout`` seconds (None: without a limit), and when this service is closed. Raises the
+        error by which this process's coordinator has lost the job, and OperationalError if no process has run
+        the job for :data:`PATIENCE` seconds."""
         self._check_process()
         now = time.monotonic()
         end, given_up = now + (math.inf if timeout is None else timeout), now + PATIENCE
@@ -440,7 +440,8 @@ class JobService(ClosingContext):
     def table(self, name: str) -> SpooledRows:
         """Return the rows of the finished job with this name or id, as a table. Raises
         TABLE_OR_VIEW_NOT_FOUND if there is no such job, the error of a failed job, and OperationalError for a
-        job that has no rows to read."""
+        job whose rows can't be read here: it has not finished, was cancelled, or has put its rows into a
+        target."""
         job = self.find(name)
         if job is None:
             raise spark_error("TABLE_OR_VIEW_NOT_FOUND", f"There is no job `{name}` in {self.address}.")
@@ -448,7 +449,8 @@ class JobService(ClosingContext):
 
     def read(self, job: str) -> "Result":
         """Return the rows of the finished job with the id ``job`` as a result. Raises the error of a failed
-        job, and OperationalError for a job that has no rows to read."""
+        job, and OperationalError for a job that has not finished, was cancelled, or has put its rows into a
+        target."""
         return self._session.read(self.rows(job).plan())
 
     def submitted(self, job: str) -> JobSubmitted:

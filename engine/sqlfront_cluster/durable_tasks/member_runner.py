@@ -57,16 +57,18 @@ class TaskMembers(Protocol):
         """The present member list."""
 
     def ask(self, service: str, questions: Mapping[str, bytes]) -> Mapping[str, bytes | memoryview]:
-        """Send each member its question for the service with the key ``service``; return the answers by the
-        members' names. ``questions``: encoded questions by the members' names. Raises OperationalError if a
-        member is gone."""
+        """Send questions to members, and return the answers by the members' names. ``service``: the name of
+        the service that answers on each member. ``questions``: an encoded question for each member, by the
+        member's name. Raises OperationalError if a member is gone."""
 
 
 class MemberRunner(ClosingContext):
     """A runner of a job's tasks on the members of a cluster: each task runs on the member with the fewest
     tasks. The tasks of a lost member end with an OperationalError. Every member needs access to the directory
-    of the spool files. ``plan``: the stages of the job; ``learn``: the announcement of the job, and of this
-    process as its coordinator; ``threads``: the number of tasks that a member runs at a time;
+    or the object storage of the spool files.
+
+    ``plan``: the stages of the job. ``learn``: the message by which this process announces itself to each
+    member as the coordinator of the job. ``threads``: the number of tasks that a member runs at a time.
     ``incarnation``: the unique id of this process."""
 
     #: The members go on with the runs for a time if this process ends.
@@ -156,9 +158,11 @@ class MemberRunner(ClosingContext):
                 ended(TaskEnd(run, None, OperationalError("the cluster has no member for a task of the job")))
 
     def adopt(self, wants: Callable[[TaskRun], bool], ended: Callable[[TaskEnd], None]) -> None:
-        """Ask all members for the runs that they have of the job, adopt those that ``wants`` accepts, and
-        have the other ones end. A member that doesn't answer is left out: what it has ends when it is asked
-        to run a task, or with its lease."""
+        """Go on with runs that former coordinators of the job have started on members. The runner asks each
+        member for its runs of the job. A run that ``wants`` accepts counts as started by this runner, and
+        ``ended`` is called with its end, on any thread; the other runs are stopped. A member that doesn't
+        answer is skipped: its runs end when the member next gets a task of the job, or with the lease of the
+        former coordinator."""
         for member in self._present():
             try:
                 found = [request.task_run(self._plan) for request in self._teach(member)]
@@ -172,8 +176,8 @@ class MemberRunner(ClosingContext):
                 self._lose(member, error)
 
     def _teach(self, member: str) -> tuple[StartTask, ...]:
-        """Announce the job to the member unless it knows of it, and return the requests for the runs that the
-        member has of the job."""
+        """Announce the job to a member that doesn't know it yet, and return the requests by which the
+        member's runs of the job were started; return nothing for a member that knows the job."""
         with self._teaching:
             if member in self._taught:
                 return ()
@@ -233,8 +237,9 @@ class MemberRunner(ClosingContext):
                 ended(each.end(run))
 
     def settle(self, end: TaskEnd, *, counts: bool) -> None:
-        """Note what becomes of a run that has ended with files; the member learns of it with the next
-        question. A member to which a later coordinator has announced itself removes no file."""
+        """Have the run's member learn, with the next question, whether a run that has ended with files
+        counts: the member removes the files of a run that doesn't, unless a later coordinator has announced
+        itself there."""
         run = end.run.run_id
         with self._lock:
             member = self._ended.pop(run, None)
@@ -242,7 +247,7 @@ class MemberRunner(ClosingContext):
                 self._settled[member].append(SettledRun(run, counts))
 
     def _lose(self, member: str, error: Error) -> None:
-        """End the tasks of a member that does not answer because of ``error``: each with a
+        """End the tasks of a member that did not answer, because of ``error``; each task ends with a
         TaskLostError."""
         with self._lock:
             self._taught.discard(member)
@@ -255,7 +260,8 @@ class MemberRunner(ClosingContext):
             ended(TaskEnd(run, None, TaskLostError(f"the task on {member} is lost: {error}")))
 
     def stop(self) -> None:
-        """Ask the members to end all runs; return before the runs have ended."""
+        """Ask the members to end all runs, without waiting for the ends; end the runs that wait for a
+        member."""
         with self._lock:
             taught = sorted(self._taught)
             waiting, self._waiting = self._waiting, []

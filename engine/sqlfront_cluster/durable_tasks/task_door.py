@@ -1,5 +1,5 @@
-"""A member's service for tasks of durable jobs that loads the modules for its answers with the first
-question."""
+"""A member's service for tasks of durable jobs, which loads the modules that it needs for its answers when
+the first question comes."""
 
 from threading import Lock
 from typing import TYPE_CHECKING, Final
@@ -18,9 +18,9 @@ TASKS: Final = "durable tasks"
 
 
 class TaskDoor(RequestService):
-    """A member's service for the tasks of durable jobs. It answers by a
+    """A member's service for the tasks of durable jobs. The answers are those of a
     :class:`~sqlfront_cluster.durable_tasks.task_service.TaskService`, whose module is loaded when the first
-    question comes."""
+    question comes, so that members without durable jobs start without it."""
 
     def __init__(self) -> None:
         self._running: RunningMember
@@ -28,14 +28,16 @@ class TaskDoor(RequestService):
         self._service: task_service.TaskService | None = None
 
     def attach(self, running: RunningMember) -> None:
-        """Set the member on whose engine tasks will run, and begin the leases of coordinators that leave the
-        cluster; needed before the first question."""
+        """Set the member whose engine runs the tasks, and watch its member list from now on: when a
+        coordinator leaves the cluster, its lease begins, the time for which its tasks go on without it. To be
+        called before the first question comes."""
         self._running = running
         running.membership.list_watchers.append(self._keep_present)
 
     def answer(self, content: bytes) -> bytes:
         """Decode a question about tasks, act on it, and return the encoded answer. Raises OperationalError
-        for a task or a run that this member doesn't know."""
+        for bytes that are no question, for a job that this member doesn't know, and for a question of a
+        coordinator that has a successor."""
         with self._lock:
             if self._service is None:
                 self._service = task_service.TaskService(self._running.engine)

@@ -49,17 +49,19 @@ REMEMBERED: Final = 1000
 
 
 class _Question(msgspec.Struct, frozen=True, tag=True):
-    """The base of all questions. ``job``: the directory of the job's spool files, which no other job has.
-    ``epoch``: the epoch of the coordinator that asks."""
+    """The base of all questions. ``job``: the directory or URL of the job's spool files, which no other job
+    has. ``epoch``: the epoch of the coordinator that asks."""
 
     job: str
     epoch: int
 
 
 class LearnJob(_Question, frozen=True):
-    """The coordinator's announcement that it coordinates a job from now on; the answer has the runs that the
-    member has of the job. ``coordinator``: the name of the coordinator's member. ``dag``: the encoded DAG of
-    the job. ``lease``: the seconds for which tasks go on when the coordinator has left the cluster."""
+    """The coordinator's announcement to a member that it coordinates a job from now on. The answer names the
+    runs of the job that former coordinators have started on the member. ``coordinator``: the name of the
+    coordinator's member. ``dag``: the encoded DAG of the job. ``settings``: the settings of the session that
+    has created the job. ``lease``: the seconds for which the job's tasks go on when the coordinator has left
+    the cluster."""
 
     coordinator: str
     dag: bytes
@@ -68,8 +70,11 @@ class LearnJob(_Question, frozen=True):
 
 
 class StartTask(_Question, frozen=True):
-    """The coordinator's request to begin a run of a task. The fields are those of a
-    :class:`~sqlfront_engine.durable.tasks.TaskRun`, with the number of its ``stage``."""
+    """The coordinator's request that a member begins a run of a task. ``stage``: the number of the task's
+    stage. ``ranges``: for each task of the stage, the half-open range of the buckets that it reads.
+    ``buckets``: the number of buckets among which the stage's output rows are divided. ``task``: the number
+    of the task in its stage. ``attempt``: the attempt at the task that the run is. ``files``: for each input
+    of the stage, the spool files of all tasks that wrote it."""
 
     stage: int
     ranges: tuple[tuple[int, int], ...]
@@ -80,7 +85,8 @@ class StartTask(_Question, frozen=True):
 
     @classmethod
     def of(cls, epoch: int, run: TaskRun) -> "StartTask":
-        """Return the request to begin ``run``, by the coordinator of an epoch."""
+        """Return the request to begin ``run``. ``epoch``: the epoch of the coordinator that sends the
+        request."""
         tasks = run.tasks
         return cls(
             run.folder,
@@ -95,12 +101,12 @@ class StartTask(_Question, frozen=True):
 
     @property
     def run_id(self) -> RunId:
-        """The identity of the run."""
+        """The identity of the run to begin: its task, and the attempt at the task."""
         return RunId(TaskId(self.stage, self.task), self.attempt)
 
     def task_run(self, plan: StagePlan) -> TaskRun:
-        """Return the run to begin, with its stage from ``plan``. Raises OperationalError for a stage that the
-        plan doesn't have."""
+        """Return the run to begin. ``plan``: the stages of the job, which has the stage whose number is in
+        the request. Raises OperationalError for a stage that the plan doesn't have."""
         if not 0 <= self.stage < len(plan.stages):
             raise OperationalError(f"a durable job has no stage {self.stage}")
         tasks = StageTasks(plan.stages[self.stage], self.ranges, self.buckets)
@@ -108,34 +114,35 @@ class StartTask(_Question, frozen=True):
 
 
 class AdoptRuns(_Question, frozen=True):
-    """The coordinator's message which of the runs that the answer to :class:`LearnJob` had it adopts; the
-    other ones end."""
+    """The coordinator's message that it adopts ``runs`` of former coordinators: it waits for their ends as
+    for the ends of its own runs. All other runs of the job end on the member that gets the message."""
 
     runs: tuple[RunId, ...]
 
 
 class SettledRun(msgspec.Struct, frozen=True):
-    """A run that has ended with files, and of which the member was asked before. ``counts`` True: the record
-    of the run is durable; False: the files are to be removed."""
+    """The coordinator's decision about a run whose end, with files, the member has reported. ``counts`` True:
+    the run's record is in the job's log, durably, and the files are needed. False: the member removes the
+    files."""
 
     run: RunId
     counts: bool
 
 
 class AskEnds(_Question, frozen=True):
-    """The coordinator's question which runs have ended since its last question. ``settled``: the runs that
-    the member may forget."""
+    """The coordinator's question to a member: which runs of the job have ended since the last such question?
+    ``settled``: decisions about runs whose ends were reported before; the member forgets these runs."""
 
     settled: tuple[SettledRun, ...] = ()
 
 
 class StopTasks(_Question, frozen=True):
-    """The coordinator's request that all runs end soon."""
+    """The coordinator's request that a member ends all its runs of the job soon."""
 
 
 class ForgetJob(_Question, frozen=True):
-    """The coordinator's message that no further question about the job will come. ``settled``: as for
-    :class:`AskEnds`."""
+    """The coordinator's message that no further question about the job will come, so that the member ends the
+    job's remaining runs. ``settled``: decisions about runs whose ends were reported before."""
 
     settled: tuple[SettledRun, ...] = ()
 
@@ -144,8 +151,9 @@ TaskQuestion = LearnJob | StartTask | AdoptRuns | AskEnds | StopTasks | ForgetJo
 
 
 class EndedTask(msgspec.Struct, frozen=True):
-    """The end of a ``run``: its files (``output``) or its ``error``. ``damaged``: the path of a spool file
-    that the run could not read, and the problem with the file; None = the run has no such error."""
+    """The end of a run, as data for the coordinator: the run's files (``output``) or its ``error``.
+    ``damaged``: if the run could not read a spool file, the path of the file and the problem with it, else
+    None."""
 
     run: RunId
     output: Manifest | None = None
@@ -154,7 +162,7 @@ class EndedTask(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, end: TaskEnd) -> "EndedTask":
-        """Encode the end of a run as data for the coordinator."""
+        """Return the end of a run as data that a message can hold."""
         run = end.run.run_id
         if end.error is None:
             return cls(run, end.output)
@@ -163,16 +171,17 @@ class EndedTask(msgspec.Struct, frozen=True):
         return cls(run, None, ErrorData.of(error), damaged)
 
     def end(self, run: TaskRun) -> TaskEnd:
-        """Decode the end of ``run``, the run whose identity this object has."""
+        """Return the end of a run as a coordinator takes it. ``run``: the run, which has the identity
+        ``self.run``."""
         if self.damaged is not None:
             return TaskEnd(run, None, SpoolDamaged(*self.damaged))
         return TaskEnd(run, self.output, None if self.error is None else self.error.error())
 
 
 class TaskAnswer(msgspec.Struct, frozen=True):
-    """The service's answer to every question. ``ends``: for :class:`AskEnds`, the runs that have ended.
-    ``runs``: for :class:`LearnJob`, the requests for all runs of the job on this member that run, or have
-    ended and are not settled."""
+    """The service's answer to every question. ``ends``: in the answer to :class:`AskEnds`, the runs that have
+    ended. ``runs``: in the answer to :class:`LearnJob`, the requests that have started the job's runs on this
+    member, without runs that the member has forgotten since."""
 
     ends: tuple[EndedTask, ...] = ()
     runs: tuple[StartTask, ...] = ()
@@ -194,7 +203,8 @@ def _decode(content: bytes) -> TaskQuestion:
 
 
 class _HeldRun:
-    """A run of a task on this member, from its request until it is settled."""
+    """A run of a task on this member, from the request for the run until the coordinator has decided whether
+    the run counts."""
 
     def __init__(self, request: StartTask) -> None:
         self.request = request
@@ -205,7 +215,8 @@ class _HeldRun:
 
 
 class _JobTasks:
-    """The runs of a job's tasks on this member. ``learned``: the announcement of the first coordinator."""
+    """The runs of one job's tasks on this member. ``learned``: the announcement of the first coordinator that
+    has announced itself here."""
 
     def __init__(self, engine: Engine, learned: LearnJob) -> None:
         self._plan = cut(decode_dag(learned.dag))
@@ -224,12 +235,12 @@ class _JobTasks:
 
     @property
     def epoch(self) -> int:
-        """The latest epoch of which the service knows."""
+        """The epoch of the last coordinator that has announced itself to this member."""
         return self._learned.epoch
 
     def answer(self, question: TaskQuestion) -> TaskAnswer:
-        """Act on a question and return the answer. Raises OperationalError for a question of an older epoch,
-        and for a job that was dropped meanwhile."""
+        """Act on a question and return the answer. Raises OperationalError for a question of a coordinator
+        that has a successor, and for a job that this member has dropped meanwhile."""
         with self._lock:
             if self.is_dropped:
                 raise unknown_job()
@@ -274,8 +285,8 @@ class _JobTasks:
                 _remove(held.end.output)
 
     def _ends(self) -> tuple[EndedTask, ...]:
-        """Return the ends of which the present coordinator was not told yet. Ends with errors are forgotten,
-        since no successor needs them."""
+        """Return the ends of runs that the present coordinator has not been told yet. Ends with errors are
+        forgotten then, since no successor needs them."""
         ends = []
         for run, held in [*self._runs.items()]:
             if held.end is not None and held.told < self.epoch:
@@ -286,8 +297,8 @@ class _JobTasks:
         return tuple(ends)
 
     def _drop_others(self, adopted: Collection[RunId]) -> None:
-        """Cancel the runs that are not ``adopted``, and forget them. The files of those that have ended are
-        removed if no coordinator was told of them."""
+        """Cancel and forget the runs that are not ``adopted``. If such a run has ended and no coordinator was
+        told of its end, remove its files."""
         for run in self._runs.keys() - set(adopted):
             held = self._runs.pop(run)
             if held.end is None:
@@ -301,9 +312,10 @@ class _JobTasks:
         self._runner.end_threads()
 
     def leave(self, is_present: Callable[[str], bool]) -> LearnJob | None:
-        """If the coordinator has left the cluster by now, begin the lease, and return the coordinator's
-        announcement, for :meth:`end_lease`; else return None. ``is_present``: whether the member list has a
-        name."""
+        """Begin the lease of the last coordinator if the coordinator has left the cluster and its lease has
+        not begun yet. Return the coordinator's announcement if the lease begins now, else None; the caller
+        passes the announcement to :meth:`end_lease` when the lease is over. ``is_present``: tells whether the
+        member list has a member of a name."""
         with self._lock:
             if self._is_left or is_present(self._learned.coordinator):
                 return None
@@ -311,8 +323,9 @@ class _JobTasks:
             return self._learned
 
     def end_lease(self, learned: LearnJob) -> bool:
-        """Drop the job at the end of the lease of the coordinator that has made the announcement, unless
-        another coordinator has announced itself since. Return whether the job was dropped."""
+        """Drop the job because a lease is over, unless another coordinator has announced itself since the
+        lease began. ``learned``: the announcement of the coordinator whose lease is over. Return whether the
+        job was dropped."""
         with self._lock:
             if self.is_dropped or self._learned is not learned:
                 return False
@@ -333,9 +346,9 @@ class TaskService(RequestService):
         self._epochs: dict[str, int] = {}
 
     def answer(self, content: bytes) -> bytes:
-        """Decode a question, act on it, and return the encoded :class:`TaskAnswer`; see
-        :meth:`~sqlfront_cluster.members.requests.RequestService.answer`. Raises OperationalError for a job
-        that this member doesn't know, and for a question of an older epoch."""
+        """Decode a question, act on it, and return the encoded :class:`TaskAnswer`. Raises OperationalError
+        for bytes that are no question, for a job that this member doesn't know, and for a question of a
+        coordinator that has a successor."""
         question = _decode(content)
         job = self._learned(question) if isinstance(question, LearnJob) else self._job(question)
         answer = job.answer(question)
@@ -359,7 +372,8 @@ class TaskService(RequestService):
         return job
 
     def _forget(self, name: str, job: _JobTasks) -> None:
-        """Forget the dropped ``job`` in the directory ``name``, but not its last epoch."""
+        """Forget the dropped ``job``, except its last epoch. ``name``: the directory or URL of the job's
+        spool files."""
         with self._lock:
             if self._jobs.get(name) is job:
                 del self._jobs[name]
@@ -369,8 +383,9 @@ class TaskService(RequestService):
                 del self._epochs[next(iter(self._epochs))]
 
     def keep_present(self, is_present: Callable[[str], bool]) -> None:
-        """Begin the leases of the coordinators that have left the cluster; ``is_present`` tells whether the
-        member list has a name."""
+        """Begin the lease of each coordinator that has left the cluster: the time for which its tasks go on
+        without it. To be called after each change of the member list. ``is_present``: tells whether the
+        member list has a member of a name."""
         clock = self._engine.clock
         with self._lock:
             jobs = [*self._jobs.values()]
@@ -393,8 +408,9 @@ def unknown_job() -> OperationalError:
 
 
 def check_epoch(question: TaskQuestion, epoch: int) -> None:
-    """Raise OperationalError for a question of an older epoch than ``epoch``, the last one of the job; and
-    for a question other than :class:`LearnJob` of a later one."""
+    """Check that a question comes from the last coordinator of a job, or announces a later one. ``epoch``:
+    the epoch of the last coordinator that this member knows. Raises OperationalError for a question of an
+    earlier epoch, and for a question of a later epoch that is no :class:`LearnJob`."""
     if question.epoch < epoch:
         raise OperationalError(
             f"the coordinator of epoch {epoch} has taken the durable job over; the coordinator of epoch"
@@ -405,6 +421,6 @@ def check_epoch(question: TaskQuestion, epoch: int) -> None:
 
 
 def _remove(output: Manifest | None) -> None:
-    """Remove the files of a run; a file that can't be removed is left to the coordinator."""
+    """Remove the files of a run. A file that can't be removed is left for the coordinator to remove."""
     with suppress(OSError):
         remove_output(output)

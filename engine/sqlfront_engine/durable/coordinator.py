@@ -5,8 +5,9 @@ durable records, through one queue. A finished task counts once its record is du
 later stage may read its files.
 
 A coordinator that dies leaves the log and the spool files. Its successor claims the next epoch, replays the
-log, and runs what is left (:mod:`.takeover`). Runs that go on without their coordinator, on members in other
-processes, are adopted: the successor waits for their ends as for those of its own runs.
+log, and runs the tasks that have not finished (:mod:`.takeover`). Runs on members of other processes go on
+without their coordinator. The successor adopts such runs: it waits for their ends as for the ends of its own
+runs.
 """
 
 import logging
@@ -85,8 +86,9 @@ class Coordinator:
 
     ``plan``: the stages of the job. ``state``: the job's state by the events that are durable so far; the
     coordinator updates it. ``log``: takes the events. ``runner``: runs the tasks. ``folder``: the directory
-    or URL of the job's spool files. ``target``: the directory or table that takes the job's rows; None if the
-    rows stay in spool files, which are the result."""
+    or URL of the job's spool files. ``options``: the options of the job, such as the number of attempts at a
+    task. ``target``: the directory or table that takes the job's rows; None if the rows stay in spool files,
+    which are the result."""
 
     def __init__(
         self,
@@ -123,11 +125,11 @@ class Coordinator:
     # ---- the loop
 
     def run(self) -> JobEnded:
-        """Run the job to its end, and return the end, whose record is durable. A failed or cancelled job
-        returns its end, too. Raises :class:`JobSuspended` if the job is left to a successor. Raises the error
-        of the log if the log can't be written, and that of the target if the target can't be reached, or the
-        connection with the target is lost: then the end of the job is unknown, and left to a successor,
-        too."""
+        """Run the job to its end, and return the event of the end, whose record is durable by then. A job
+        that fails or is cancelled has an end, too. Raises :class:`JobSuspended` after a call of
+        :meth:`suspend`; the error of the log if the log can't be written; and the error of the target if the
+        target can't be reached, or the connection with it is lost. After such an error the job has no end
+        yet: a successor goes on with the job."""
         try:
             if self.state.ended is None:
                 if self._log.epoch > 1:
@@ -174,8 +176,8 @@ class Coordinator:
 
     def _is_unsettled(self, error: Error) -> bool:
         """Return whether ``error`` leaves the end of the job to a successor: the target can't be reached, or
-        the connection with the target was lost (SQLSTATE class 08) when the rows were about to be put there,
-        or may have been."""
+        the connection with the target was lost (SQLSTATE class 08) when the target may have taken the
+        rows."""
         if isinstance(error, TargetUnavailableError):
             return True
         is_lost = (error.sqlstate or "").startswith(_CONNECTION)
@@ -292,8 +294,8 @@ class Coordinator:
     def _adopts(self, run: TaskRun) -> bool:
         """Return whether the run of a former coordinator is adopted; if so, the run counts as running from
         now on. A run is adopted if its task has to run, no other run of the task is adopted, and the run
-        reads the very files that a new run would read: after the loss of files these may be others than those
-        that the former coordinator knew."""
+        reads the very files that a new run would read. After the loss of files, these may be other files than
+        those that the former coordinator knew."""
         task = run.id
         if task.stage not in self.state.stages or not self._is_ready(stage := self.plan.stages[task.stage]):
             return False
@@ -423,16 +425,17 @@ class Coordinator:
             self._note_failure(end.run.id, end.error)
 
     def _discard(self, end: TaskEnd) -> None:
-        """Remove the files of a run that doesn't count, if it has any. If a successor has claimed the next
-        epoch, leave them: the successor may have adopted the run."""
+        """Remove the files of a run that doesn't count, if the run has files. If a successor has claimed the
+        next epoch, leave the files: the successor may have adopted the run."""
         if end.output is not None and self._log.state is not LogState.FENCED:
             self._runner.settle(end, counts=False)
 
     def _note_failure(self, task: TaskId, error: Error) -> None:
-        """Count a failure of a task; after a lack of memory, fewer tasks run at a time. Raises the error,
-        which fails the job, if the task has failed ``JobOptions.attempts`` times, or if the error is no
-        OperationalError, so that another attempt would fail, too. Losses of members are counted apart: they
-        fail the job only if the task was lost :data:`MOST_LOSSES` times, and so may be their cause."""
+        """Count a failure of a task, and raise the error if it fails the job: if the task has failed
+        ``JobOptions.attempts`` times, or if the error is no OperationalError, so that another attempt would
+        fail, too. After a lack of memory, fewer tasks run at a time. Losses of members are counted apart: a
+        task that was lost :data:`MOST_LOSSES` times fails the job, since the task may be what kills the
+        members."""
         if isinstance(error, TaskLostError):
             self._losses[task] += 1
             if self._losses[task] >= MOST_LOSSES:

@@ -37,7 +37,8 @@ class JobOptions(msgspec.Struct, frozen=True):
 
 def buckets_for(size: float, options: JobOptions, memory: int | None = None) -> int:
     """Return the number of buckets for an input of about ``size`` bytes: ``options.buckets``, or more, so
-    that a bucket's rows fit in the ``memory`` of a task in bytes (None = unlimited).
+    that a bucket's rows fit in the memory of a task. ``memory``: the bytes that a task may hold, None if
+    unlimited.
 
     >>> buckets_for(1e9, JobOptions()), buckets_for(1e9, JobOptions(), memory=64_000_000)
     (32, 125)
@@ -47,10 +48,11 @@ def buckets_for(size: float, options: JobOptions, memory: int | None = None) -> 
 
 
 def coalesced(sizes: Sequence[int], options: JobOptions, memory: int | None = None) -> Ranges:
-    """Return for each task the half-open range of buckets that it reads. Neighbouring buckets are joined
-    until a task has ``options.task_size`` bytes to read, and further if there would be more than
-    ``options.parallelism`` tasks, but no further than the ``memory`` of a task allows. ``sizes``: the bytes
-    of each bucket in spool files; ``memory``: in bytes, None = unlimited.
+    """Divide the buckets of a stage's input among tasks. Return for each task the half-open range of buckets
+    that it reads. Neighbouring buckets are joined until a task has ``options.task_size`` bytes to read, and
+    further if there would be more than ``options.parallelism`` tasks, but no further than the memory of a
+    task allows. ``sizes``: the bytes of each bucket in spool files. ``memory``: the bytes that a task may
+    hold, None if unlimited.
 
     >>> coalesced([10, 10, 10, 10], JobOptions(parallelism=4, task_size=20))
     ((0, 2), (2, 4))

@@ -1,4 +1,4 @@
-"""The files of a job: what is there, and the removal of what is no longer needed."""
+"""The files of a durable job: their sizes, and the removal of files that are no longer needed."""
 
 import logging
 import os
@@ -14,10 +14,9 @@ logger: Final = logging.getLogger(__name__)
 
 
 def sizes_of(folder: str) -> Mapping[str, int]:
-    """Return the sizes in bytes of a job's files by their names; ``folder`` is the directory or URL of the
-    files, which may be spelled in another way than in the log, for example by a symbolic link. Raises
-    OperationalError if they can't be listed: a file must not count as lost because the storage doesn't
-    answer."""
+    """Return the sizes in bytes of a job's files, by the files' names. ``folder``: the directory or URL of
+    the files, which the log may spell in another way, for example by a symbolic link. Raises OperationalError
+    if the files can't be listed: a file must not count as lost because the storage doesn't answer."""
     try:
         return {os.path.basename(path): size for path, size in open_folder(folder).sizes().items()}
     except OSError as error:
@@ -36,10 +35,11 @@ def remove_output(output: Manifest | None) -> None:
 
 
 def remove_others(folder: str, kept: Collection[str], epoch: int | None = None) -> None:
-    """Remove all files in a directory or below a URL except those with the names of the paths in ``kept``, of
-    which some may be unfinished and have temporary names. Without ``kept``, also remove the directory if it
-    is empty then. ``epoch``: remove only files of attempts of this epoch; None = of all. Does nothing if the
-    directory doesn't exist. Raises OSError if a file can't be removed."""
+    """Remove all files in a directory or below a URL, except those whose names are the last parts of the
+    paths ``kept``. A file that is not complete yet has a temporary name, and counts as the file that it will
+    become. If ``kept`` is empty, also remove the directory if it is empty then. ``epoch``: remove only files
+    that attempts of this epoch have written; None = of all epochs. Does nothing if the directory doesn't
+    exist. Raises OSError if a file can't be removed."""
     found, names = open_folder(folder), {os.path.basename(path) for path in kept}
     found.remove_files(
         name

@@ -16,8 +16,8 @@ from sqlfront_engine.durable.stages import StagePlan
 
 
 class Reset(msgspec.Struct, frozen=True):
-    """Finished tasks that have to run again. ``changed``: the stages whose rows may differ after that,
-    including stages that have no finished task now."""
+    """The finished tasks that have to run again. ``changed``: the numbers of the stages whose rows may differ
+    after that, including stages that have no finished task now."""
 
     tasks: frozenset[TaskId] = frozenset()
     changed: frozenset[int] = frozenset()
@@ -34,9 +34,9 @@ def in_order(tasks: Collection[TaskId]) -> tuple[TaskId, ...]:
 
 
 def reset_after_loss(plan: StagePlan, state: JobState, sizes: Mapping[str, int]) -> Reset:
-    """Return the tasks to run again because a file that is still needed is missing or has another size than
-    recorded. ``sizes``: the sizes in bytes of the job's files that are there, by their names. Only sizes are
-    compared: the contents are checked when the file is read."""
+    """Return the tasks to run again because a file that is still needed is missing, or has another size than
+    the log says. ``sizes``: the sizes in bytes of the files that the job has now, by the files' names. The
+    contents of a file are not checked here, but when a task reads the file."""
     lost: set[TaskId] = set()
     while True:
         reset = reset_for(plan, state, lost)
@@ -54,8 +54,9 @@ def reset_after_loss(plan: StagePlan, state: JobState, sizes: Mapping[str, int])
 
 
 def reset_for(plan: StagePlan, state: JobState, lost: Collection[TaskId]) -> Reset:
-    """Return the tasks to run again because the files of the finished tasks ``lost`` can't be read and are
-    still needed, with the tasks that have read rows which may be different after that."""
+    """Return the tasks to run again because the files of the finished tasks ``lost`` can't be read: those of
+    the tasks whose files are still needed, and the finished tasks that have read rows which a second run may
+    make differently."""
     tasks: set[TaskId] = set()
     changed: set[int] = set()
     while True:

@@ -2,10 +2,11 @@
 
 A durable job runs the DAG that a light job would run on ``n`` members, with tasks in the place of members:
 the rows of a distributed edge go through spool files instead of the network. A *stage* is a part of the DAG
-that local edges hold together. Task ``t`` of a stage is what member ``t`` would run of that part.
+that local edges hold together. Task ``t`` of a stage does the work that member ``t`` would do in that part.
 
-A local edge is cut as well if a stage would otherwise wait for itself: rows that are broadcast for a test of
-other rows, and then joined with them where they lie.
+A local edge is cut as well if a stage would otherwise wait for itself. An example: the rows of a vertex are
+broadcast, to filter the rows of another vertex, and a join on each member reads the same rows over a local
+edge.
 
 >>> from sqlfront_engine.processors.sources.range import Range
 >>> dag = DAG()
@@ -87,10 +88,10 @@ class JobStage(msgspec.Struct, frozen=True):
 
 
 class StagePlan(msgspec.Struct, frozen=True):
-    """The stages of a DAG, ordered so that each stage reads only earlier ones; the last stage has the
-    result. ``alike``: one number per stage. Stages with equal numbers must be divided among tasks in the same
-    way, since task t of one of them reads the rows of task t of another; the number is that of the first such
-    stage."""
+    """The stages of a DAG, ordered so that each stage reads only earlier ones; the last stage has the result.
+    ``alike``: one number per stage. Stages with equal numbers must be divided among tasks in the same way,
+    since task ``t`` of one of them reads the rows of task ``t`` of another; the number is that of the first
+    such stage."""
 
     dag: DAG
     stages: tuple[JobStage, ...]
@@ -101,7 +102,7 @@ class StagePlan(msgspec.Struct, frozen=True):
         return tuple(stage for stage in self.stages if any(source.stage == number for source in stage.inputs))
 
     def numbers_of(self, kind: type[Processor]) -> frozenset[int]:
-        """Return the numbers of the stages that have a vertex with a processor of this ``kind``."""
+        """Return the numbers of the stages whose tasks run a processor of this ``kind``."""
         return frozenset(
             stage.number
             for stage in self.stages

@@ -56,7 +56,8 @@ OPTIONS = JobOptions(parallelism=3, buckets=6, task_size=1)
 
 
 class Ledger(Processor, frozen=True):
-    """Passes rows on, and notes in a file that a task began: the name of the vertex, and the task."""
+    """A processor that passes rows on, and notes in a file that its task began: the name of the vertex and
+    the number of the task."""
 
     path: str
     name: str
@@ -79,7 +80,7 @@ def _modulo(expression: Expr, number: int) -> Expr:
 
 
 def _without_effect(number: Expr) -> Expr:
-    """The number plus a random one times zero."""
+    """Return an expression for the number plus a random number times zero."""
     chance = Cast(BIGINT, Call(DOUBLE, "rand", (Literal(BIGINT, 1),)))
     return Call(BIGINT, "add", (number, Call(BIGINT, "multiply", (chance, Literal(BIGINT, 0)))))
 
@@ -102,9 +103,10 @@ class _Building:
 
 
 def join_dag(ledger: str, lines: int = LINES, *, random: bool = False) -> DAG:
-    """The sum of line numbers per customer, in order: orders (0) and lines (1) are exchanged by order, joined
-    and grouped (2), exchanged by customer and grouped (3), and sorted (4, one task). ``random``: the lines
-    have random numbers, none of which counts in the sum."""
+    """Return a DAG that sums the numbers of lines by customer, in the order of the customers. Its stages:
+    orders (0) and lines (1) are exchanged by order, joined and grouped (2), exchanged by customer and grouped
+    (3), and sorted (4, one task). ``random``: each line's number is computed with a random number, which
+    doesn't change it, so that the stage of the lines is not deterministic."""
     building = _Building(ledger)
     dag, noted = building.dag, building.noted
     number = _column(0, "id")
@@ -140,7 +142,7 @@ def join_dag(ledger: str, lines: int = LINES, *, random: bool = False) -> DAG:
 
 
 def right_answer(lines: int = LINES) -> list[tuple[int, int]]:
-    """The rows of :func:`join_dag`, computed without the engine."""
+    """Return the rows that :func:`join_dag` must give, computed without the engine."""
     sums = dict.fromkeys(range(CUSTOMERS), 0)
     for line in range(lines):
         sums[line % ORDERS % CUSTOMERS] += line
@@ -194,9 +196,10 @@ def run_job(
     spool: Path | None = None,
     is_owner: bool = True,
 ) -> JobEnded:
-    """Begin or take over the job in a store below ``folder``, and run it to its end. ``random``: as for
-    :func:`join_dag`. ``policy``: for a log that can't be written. ``spool``: another folder for the outputs.
-    ``is_owner``: False for a member of the cluster that has the store already."""
+    """Begin or take over the job in a store below ``folder``, and run it to its end. ``random``: whether the
+    stage of the lines is not deterministic. ``policy``: what the job does if its log can't be written.
+    ``spool``: the folder for the spool files, if it isn't one below ``folder``. ``is_owner``: False for a
+    member of a cluster that owns the store already."""
     store = JobStore(LocalFolder(str(folder / "store"), calls), SystemClock())
     outputs, plan = str(spool or folder / "spool"), cut(join_dag(ledger, random=random))
     with owned(store) if is_owner else nullcontext(), Engine(workers=1) as engine:
@@ -212,19 +215,19 @@ def run_job(
 
 
 def rows_of(manifest: Manifest | None) -> list[tuple[object, ...]]:
-    """The rows of a job's result."""
+    """Return the rows of a job's result."""
     assert manifest is not None
     batches = [batch for file in manifest.files for batch in read_spool(file)]
     return [row for batch in batches for row in zip(*(column.to_pylist() for column in batch), strict=True)]
 
 
 def state_in(folder: Path) -> JobState:
-    """The job's state, as the log below ``folder`` has it."""
+    """Return the job's state by the log below ``folder``."""
     return JobState.of(JobStore(LocalFolder(str(folder / "store")), SystemClock()).read(JOB))
 
 
 def noted_tasks(ledger: Path, plan: StagePlan) -> list[TaskId]:
-    """The tasks that began, as they noted it themselves."""
+    """Return the tasks that began, as they noted it in the ledger."""
     stage_of = {
         name.removeprefix("ledger "): stage.number
         for stage in plan.stages
@@ -236,9 +239,10 @@ def noted_tasks(ledger: Path, plan: StagePlan) -> list[TaskId]:
 
 
 def calls_of(folder: Path, what: str, number: int) -> SystemCalls:
-    """The system calls of a process that kills itself "before" or "after" the fsync of that number, with so
-    many tasks "finished", when the job has "ended", or when nothing is left of it but its result ("clean");
-    or that is "stopped" with so many finished tasks."""
+    """Return the system calls of a process that kills itself or stops, at the moment ``what``: "before" or
+    "after" its fsync with this number; when so many tasks have "finished"; when the job has "ended"; when
+    nothing is left of the job but its result ("clean"); or, without being killed, is "stopped" when so many
+    tasks have finished."""
     match what:
         case "before" | "after":
             return KilledAt(number, after=what == "after")
@@ -267,7 +271,8 @@ run_job(Path(folder), ledger, calls, int(threads), random=bool(random))
 def begin_in_process(
     folder: Path, ledger: Path, what: str, number: int = 0, *, threads: int = 1, random: bool = False
 ) -> subprocess.Popen[str]:
-    """Run the job in another process; ``what`` and ``number``: as for :func:`calls_of`."""
+    """Run the job in another process, and return the process. ``what`` and ``number``: the moment at which
+    the process kills itself or stops, as :func:`calls_of` names it."""
     arguments = (str(folder), str(ledger), what, str(number), str(threads), "random" if random else "")
     return subprocess.Popen(
         [sys.executable, "-c", _PROGRAM, *arguments],

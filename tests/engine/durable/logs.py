@@ -23,12 +23,12 @@ SECTOR = 64
 
 
 def note(text: str) -> TasksReset:
-    """An event that is told from others by a text."""
+    """Return an event that a test can tell from other events by its text."""
     return TasksReset(tasks=(TaskId(stage=0, task=0),), reason=text)
 
 
 def notes(replay: Replay) -> list[str]:
-    """The texts of a log's notes, in order."""
+    """Return the texts of the notes in a log, in order."""
     events = [record.event() for record in replay.records]
     return [event.reason for event in events if isinstance(event, TasksReset)]
 
@@ -39,7 +39,7 @@ def local_store(path: Path, calls: SystemCalls | None = None) -> JobStore:
 
 @contextmanager
 def owned(store: JobStore) -> Iterator[JobStore]:
-    """The store, owned by the cluster of the tests within the block."""
+    """A context in which the cluster of the tests owns the store."""
     ownership = store.own(Owner(CLUSTER, "member-1"))
     try:
         yield store
@@ -48,7 +48,7 @@ def owned(store: JobStore) -> Iterator[JobStore]:
 
 
 def begin(store: JobStore, settings: LogSettings | None = None, job: str = JOB) -> EventLog:
-    """The log of the job's next epoch."""
+    """Claim the job's next epoch, and return its log."""
     claim = store.take_epoch(job, cluster=CLUSTER, member="member-1")
     return claim.start(incarnation="incarnation-1", settings=settings or LogSettings())
 
@@ -56,14 +56,16 @@ def begin(store: JobStore, settings: LogSettings | None = None, job: str = JOB) 
 def plain_log(
     folder: Folder, clock: FakeClock, settings: LogSettings | None = None, first: int = 1
 ) -> EventLog:
-    """A log without an epoch's first record, whose timers write on the thread that advances the clock."""
+    """Return a log without the first record of an epoch, whose timers write on the thread that advances the
+    clock."""
     return EventLog(
         folder, epoch=1, first=first, clock=clock, settings=settings or LogSettings(), run=lambda call: call()
     )
 
 
 def failing(name: str, code: int, *, times: int, after: int = 0) -> Callable[[int, str], None]:
-    """A disturbance of calls: those of this name fail, so many times, after so many successes."""
+    """Return a disturbance of system calls: of the calls with this name, the first ``after`` succeed, and the
+    next ``times`` fail with the error ``code`` (an errno)."""
     seen = 0
 
     def disturb(number: int, called: str) -> None:
@@ -77,11 +79,12 @@ def failing(name: str, code: int, *, times: int, after: int = 0) -> Callable[[in
 
 
 class Crash(BaseException):
-    """The end of the process, for a test that goes on."""
+    """The simulated end of a process: the test that raises it goes on."""
 
 
 class Disk(SystemCalls):
-    """A directory's system calls, counted, that call ``disturb`` with each call's number and name first.
+    """The system calls on a directory, which are counted. Before each call, ``disturb`` is called with the
+    number and the name of the call, and may raise.
 
     :meth:`lose_unsynced` does what a power failure does: bytes and entries that no sync had covered are lost,
     or are not, sector by sector; what is left is on the disk from then on. A sync that fails drops what was

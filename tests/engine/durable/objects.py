@@ -10,7 +10,8 @@ from sqlfront_engine.storage.object_folder import ObjectFolder
 
 
 class MemoryStorage(MemoryFileSystem):  # type: ignore[misc]  # fsspec has no types
-    """fsspec's memory looks for the object first and writes then: a lock makes one step of it."""
+    """fsspec's storage in memory, which creates an object only if it is absent. fsspec itself looks for the
+    object first and writes then; a lock makes one step of both."""
 
     protocol = "exclusive-memory"
     store: ClassVar[dict[str, object]] = {}
@@ -22,5 +23,5 @@ class MemoryStorage(MemoryFileSystem):  # type: ignore[misc]  # fsspec has no ty
 
 
 def memory_folder(storage: MemoryStorage | None = None) -> ObjectFolder:
-    """A new, empty folder."""
+    """Return a new, empty folder."""
     return ObjectFolder(storage or MemoryStorage(), "memory", f"/bucket/{uuid.uuid4().hex}")

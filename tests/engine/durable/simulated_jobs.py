@@ -1,8 +1,8 @@
 """Durable jobs in a simulation: real coordinators, logs and recovery over a model of tasks, and one source of
 chance that decides what happens next.
 
-A task's output is a small file with rows of integers, each with the attempts of the tasks without
-determinism that it has come through. At the end the result must be what the accepted attempts give
+A task's output is a small file with rows of integers. Each row names the attempts of the non-deterministic
+tasks through which it has come. At the end the result must be what the accepted attempts give
 (:func:`right_rows`), whatever died or was lost on the way.
 """
 
@@ -60,7 +60,7 @@ class Crash(BaseException):
 
 
 def random_plan(chance: random.Random) -> StagePlan:
-    """A plan of two to six stages, each of which reads up to two earlier ones."""
+    """Return a plan of two to six stages, each of which reads up to two earlier ones."""
     count = chance.randint(2, 6)
     parallel = [chance.random() < 0.8 for _ in range(count - 1)] + [False]
     deterministic = [chance.random() < 0.7 for _ in range(count)]
@@ -98,7 +98,8 @@ def _random_kind(chance: random.Random, source: bool, target: bool) -> OutputKin
 
 
 def _read(kind: OutputKind, task: int, span: tuple[int, int], outputs: list[Buckets]) -> Rows:
-    """The rows that a task reads of the outputs of a stage's tasks. ``span``: the task's range of buckets."""
+    """Return the rows that a task reads of the outputs of a stage's tasks. ``span``: the task's range of
+    buckets."""
     if kind is OutputKind.KEPT:
         outputs = outputs[task : task + 1]
     first, last = span if kind in DIVIDED else (0, 1)
@@ -125,7 +126,7 @@ def _written(output: StageOutput, rows: Rows, buckets: int) -> Buckets:
 
 
 def right_rows(plan: StagePlan, state: JobState) -> Rows:
-    """The result that follows from the accepted attempts of all tasks."""
+    """Return the result that follows from the accepted attempts of all tasks."""
     made: list[list[Rows]] = []
     for stage in plan.stages:
         begun = state.stages[stage.number]
@@ -145,15 +146,16 @@ def right_rows(plan: StagePlan, state: JobState) -> Rows:
 
 
 class ForgetfulClock(FakeClock):
-    """A clock whose timers can be dropped, as those of a process that died."""
+    """A clock whose timers can be dropped, like the timers of a process that died."""
 
     def forget_all(self) -> None:
         self._timers.clear()
 
 
 class World:
-    """What outlives a coordinator: the disk, the store, and tasks that don't know that their coordinator is
-    gone. ``chance`` decides everything; ``faults`` is the share of steps at which something goes wrong."""
+    """The things that outlive a coordinator: the disk, the store, and tasks that don't know that their
+    coordinator is gone. ``faults``: the share of steps at which something goes wrong. All decisions are made
+    by chance from ``seed``."""
 
     #: What the errors say that may end a job.
     errors: tuple[str, ...] = ("out of order", "spool file")
@@ -174,7 +176,7 @@ class World:
         self.target = SimulatedTarget(self) if self.chance.random() < 0.5 else None
 
     def fault(self, share: float = 1.0) -> bool:
-        """Whether something goes wrong now."""
+        """Return whether something goes wrong now."""
         return self.chance.random() < self.faults * share
 
     def _disturb(self, number: int, name: str) -> None:
@@ -212,14 +214,14 @@ class World:
         return ended
 
     def runner(self, epoch: int) -> "SimulatedRunner":
-        """The runner of the tasks of an epoch's coordinator."""
+        """Return the runner of the tasks of an epoch's coordinator."""
         return SimulatedRunner(self)
 
     def crashed(self) -> None:
-        """The coordinator has died just now."""
+        """Note that the coordinator has died just now."""
 
     def leave_runs(self, runner: "SimulatedRunner") -> None:
-        """What becomes of the runs of a coordinator that is about to die."""
+        """Decide which runs of a coordinator that is about to die go on without it."""
         self.zombies += [run for run, _ in runner.runs if self.chance.random() < 0.5]
 
     def check_start(self, run: TaskRun) -> None:
@@ -236,7 +238,7 @@ class World:
         return self.write(run, self.rows(run))
 
     def rows(self, run: TaskRun) -> Rows:
-        """The rows that a task makes. Raises SpoolDamaged for a file that is lost."""
+        """Return the rows that a task makes. Raises SpoolDamaged for a file that is lost."""
         stage, span = run.tasks.stage, run.tasks.ranges[run.task]
         read: Rows = []
         for source, files in zip(stage.inputs, run.files, strict=True):
@@ -304,7 +306,7 @@ def result_rows(ended: JobEnded) -> Rows:
 
 
 class SimulatedTarget:
-    """A target that takes all rows at once. The process may die before and behind that moment."""
+    """A target that takes all rows at once. The process may die just before that moment and just after it."""
 
     def __init__(self, world: World) -> None:
         self._world = world
@@ -329,7 +331,7 @@ class SimulatedTarget:
 
 
 class SimulatedRunner:
-    """Tasks that end when chance says so."""
+    """A runner whose tasks end when chance says so."""
 
     member, incarnation, is_lasting = "m", "i", False
     task_memory = None
@@ -417,7 +419,8 @@ class SimulatedCoordinator(Coordinator):
 
 
 def check(world: World, ended: JobEnded) -> None:
-    """Raise AssertionError unless the end is right."""
+    """Raise AssertionError unless the job has ended as it must: with the right rows, in one place, and
+    without files that nobody needs."""
     replay = world.store.read(JOB)
     plan, state = world.plan, JobState.of(replay)
     assert replay.damage is None, f"the log has lost records: {replay.damage}"
