@@ -619,8 +619,9 @@ class _WithContext:
         return job_commands.target_of(self._opened(), submitted)
 
     def sources(self, plan: "JobPlan") -> "Mapping[str, VersionSource]":
-        """Return the versions of spread tables that a durable job with the ``plan`` reads, by key, for a
-        takeover of the job. Raises OperationalError if such a table has changed, or isn't known here."""
+        """Return the versions of spread tables that a durable job reads, for a takeover of the job; each
+        version is returned under the key by which the job's DAG finds it. ``plan``: the job's plan. Raises
+        OperationalError if such a table has changed, or the session has no such table."""
         return job_commands.sources_of(self._opened(), plan)
 
     def _opened(self) -> Context:

@@ -92,8 +92,9 @@ class FileAccess(msgspec.Struct, frozen=True):
     # ---- checking
 
     def check(self, path: str) -> None:
-        """Raise ProgrammingError (SQLSTATE 42501) if the file or folder may not be opened; the answer
-        doesn't depend on whether it exists. With limited access no object at a URL may be opened."""
+        """Raise ProgrammingError (SQLSTATE 42501) if the file or folder at ``path`` may not be opened. The
+        answer doesn't depend on whether the file exists. With limited access no object at a URL may be
+        opened."""
         if self.roots is not None:
             try:
                 real = "" if _OBJECT.match(path) else os.path.realpath(path)

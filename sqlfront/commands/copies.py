@@ -253,8 +253,8 @@ def _may_have_changed(error: BaseException) -> bool:
 
 
 def is_unknown(error: BaseException) -> bool:
-    """Return whether ``error`` says that the cluster may have made a change or not: the connection broke
-    before the answer (SQLSTATE 08007)."""
+    """Return whether the outcome of a change of the cluster is unknown after ``error``: the connection broke
+    before the answer (SQLSTATE 08007), so that the cluster may have made the change or not."""
     return isinstance(error, Error) and error.sqlstate == "08007"
 
 

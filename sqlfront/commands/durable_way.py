@@ -41,8 +41,8 @@ _PAUSE: Final = 0.05
 
 
 class DurableWay(OwnWay, eq=False, gc=False):
-    """The way of a query that runs as a durable job: the job's plan, made under the ``settings``, and the
-    reason for the lane (``why``)."""
+    """The way of a query that runs as a durable job. ``planned``: the query, planned as a job. ``settings``:
+    the settings under which the plan was made. ``why``: the reason for the lane."""
 
     planned: PlannedJob
     settings: Settings
@@ -115,7 +115,7 @@ class DurableWay(OwnWay, eq=False, gc=False):
 
 def planned(query: "Query", request: StatementRequest, context: "Context", why: str = _ASKED) -> DurableWay:
     """Plan a query as a durable job, and return the query's way. ``why``: the reason for the lane. Raises
-    NotSupportedError for a query that no durable job can run, with the hint how to run the query
+    NotSupportedError for a query that no durable job can run; the hint says how to run the query
     otherwise."""
     run, settings = StatementRun(context, request), context.settings
     try:

@@ -293,16 +293,16 @@ def _planned(run: StatementRun, statement: JobStatement, settings: Settings) -> 
 
 def bound_for_job(run: StatementRun, query: Query) -> LogicalPlan:
     """Return the logical plan of a query that a durable job runs. The plan reads relations themselves, not
-    CACHE TABLE's copies: the process that takes the job over has no such copies. Of a spread table, the plan
-    reads one version, the present one."""
+    the copies that CACHE TABLE has made: a process that takes the job over has no such copies. Of a spread
+    table, the plan reads the present version, whatever versions follow."""
     context = run.context
     catalog = context.catalog.mapped(partial(_for_job, holder=_holder(context)))
     return bind(query, catalog, context.bind_settings, run.arguments)
 
 
 def _for_job(entry: Entry, holder: str | None) -> Entry:
-    """Return the catalog's entry as a durable job reads it. ``holder``: see
-    :class:`~sqlfront.jobs.spread_sources.VersionSource`."""
+    """Return a catalog's entry as a durable job reads it. ``holder``: the name of this process in the
+    cluster; None if the members are in this process."""
     origin = origin_of(entry)
     if isinstance(origin, TableEntry) and isinstance(origin.table, SpreadTable):
         return replace(origin, table=VersionTable(origin.table, holder))
@@ -317,9 +317,9 @@ def _holder(context: "Context") -> str | None:
 
 
 def sources_of(context: "Context", plan: JobPlan) -> Mapping[str, VersionSource]:
-    """Return the versions of spread tables that a job reads, by key, for the takeover of the job. ``plan``:
-    the job's plan. Raises OperationalError if such a table has changed (SQLSTATE 40001), or this session has
-    no such table."""
+    """Return the versions of spread tables that a job reads, for a takeover of the job; each version is
+    returned under its key. ``plan``: the job's plan. Raises OperationalError if such a table has changed
+    (SQLSTATE 40001), or this session has no such table."""
     tables = [table for table in map(_table_of, context.catalog.entries()) if isinstance(table, SpreadTable)]
     return {version.key: version.find(tables, _holder(context)) for version in plan.versions}
 
@@ -343,10 +343,10 @@ def target_of(context: "Context", submitted: JobSubmitted) -> "StatementTarget |
 
 
 class StatementTarget:
-    """The target of a job's rows: a statement, such as INSERT, that runs with the job's rows in place of its
-    query. ``context``: the context of the session, with the settings of the job. ``schema``: the logical
-    schema of the rows. ``delivered``: the ids of the jobs whose rows this process has put into their targets.
-    In the methods, ``token`` is the id of the job."""
+    """The target of a job's rows that runs a statement, such as INSERT, with the job's rows in place of the
+    rows of the statement's query. ``context``: the context of the session, with the settings of the job.
+    ``schema``: the logical schema of the rows. ``delivered``: the ids of the jobs whose rows this process has
+    put into their targets. In the methods, ``token`` is the id of the job."""
 
     def __init__(
         self,
@@ -366,8 +366,8 @@ class StatementTarget:
 
     def put(self, token: str, files: tuple[SpoolFile, ...]) -> None:
         """Run the statement on the rows of the job's ``files``, in order: all rows are written or none. If
-        the cluster changes meanwhile, the statement runs again, unless the target has the rows. Raises the
-        error of the statement, or of a damaged file."""
+        the cluster changes meanwhile, run the statement again, unless the target has the rows. Raises the
+        error of the statement, and SpoolDamaged if one of the files is damaged."""
         rows = SpooledRows(f"job {token}", self._schema, files).plan()
         deadline = time.monotonic() + _PATIENCE
         while not self._is_put(StatementRun(self._context, source=rows, token=token), token, deadline):

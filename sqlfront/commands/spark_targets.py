@@ -36,10 +36,10 @@ else:
 
 
 def spark_target(run: StatementRun, statement: Insert, rows: LogicalPlan) -> TableFiles | None:
-    """Return the table of Spark into which INSERT puts ``rows`` (their plan), for a job that is to be
-    created; None if the statement's table is one of this session, or unknown. Raises the error that the
-    INSERT would raise for the rows, NotSupportedError for a table into which only Spark can put rows, and
-    ProgrammingError if access to the table's files is denied."""
+    """Return the table of Spark into which a job puts its rows, when the job is created; None if the INSERT's
+    table is one of this session, or unknown. ``statement``: the INSERT of the job. ``rows``: the plan of the
+    rows. Raises the error that the INSERT would raise for the rows, NotSupportedError for a table into which
+    only Spark can put rows, and ProgrammingError if access to the table's files is denied."""
     if run.spark is None:
         return None
     table = run.spark.table_files(name_parts(statement.name))
@@ -60,13 +60,14 @@ class SparkTarget:
         self._statement, self._table, self._schema = statement, table, schema
 
     def check(self, token: str) -> None:
-        """Raise TargetUnavailableError without a Spark session, and the error for which the table can't take
-        the job's rows; see :meth:`~sqlfront.jobs.service.StoredTarget.check`."""
+        """Check that the table can take the job's rows. Raises TargetUnavailableError if Spark can't be asked
+        for the table, and OperationalError if the table isn't as it was when the job was created."""
         self._check_unchanged()
 
     def put(self, token: str, files: tuple[SpoolFile, ...]) -> None:
-        """Put the rows of ``files`` into the table, all or none; see
-        :meth:`~sqlfront_engine.durable.target.JobTarget.put`."""
+        """Put the rows of ``files``, in order, into the table: all of them or none. Raises
+        TargetUnavailableError if Spark can't be asked for the table, SpoolDamaged for a damaged file, and
+        another error if the table can't take the rows."""
         self._check_unchanged()
         source = SpooledRows(f"job {token}", self._schema, files).plan()
         plan = _assigned(source, self._statement, self._table)
@@ -77,8 +78,9 @@ class SparkTarget:
         self._follow()
 
     def settle(self, token: str) -> bool:
-        """Return whether the table has the rows of the job, and tell Spark of them then; see
-        :meth:`~sqlfront_engine.durable.target.JobTarget.settle`."""
+        """Return whether the table has the rows of the job. If it has them, also tell Spark of the new files,
+        since the process that has put the rows there may have died before. Raises TargetUnavailableError if
+        Spark can't be reached."""
         if not has_files_of(self._table.location, token, self._run.context.files):
             return False
         self._follow()

@@ -28,8 +28,9 @@ _open: Final[WeakSet[Closing]] = WeakSet()
 
 
 def close_before_pools_end(closing: Closing) -> None:
-    """Have ``closing`` closed at the end of the interpreter, while requests can still be sent, unless it is
-    forgotten before. A forked child closes nothing of its parent's."""
+    """Have ``closing`` closed at the end of the interpreter, while requests can still be sent. The object is
+    not kept alive for that: if nothing else refers to it, it is not closed. A forked child closes no objects
+    of its parent."""
     _register()
     _open.add(closing)
 

@@ -29,17 +29,19 @@ _CHANGE: Final = 0.5
 
 
 class SourceVersion(msgspec.Struct, frozen=True, array_like=True):
-    """A version of a spread table that a job reads. ``name``: the table's name, for errors. ``identity``: the
-    table's id in its cluster. ``key``: the key of the version."""
+    """A version of a spread table that a job reads, as the job's log stores it. ``name``: the table's name,
+    for errors. ``identity``: the table's id in its cluster. ``key``: the key under which the members have the
+    rows of the version."""
 
     name: str
     identity: str
     key: str
 
     def find(self, tables: Iterable[SpreadTable], holder: str | None) -> "VersionSource":
-        """Return the version, for a process that takes the job over. ``tables``: the spread tables that the
-        process knows; ``holder``: as of :class:`VersionSource`. Raises OperationalError if the table is not
-        among them; with SQLSTATE 40001, if it has another version by now."""
+        """Return the rows of the version, for a process that takes the job over. ``tables``: the spread
+        tables that the process knows. ``holder``: the name of the process in the cluster; None if the members
+        are in the process. Raises OperationalError if the table is not among ``tables``; with SQLSTATE 40001,
+        if the table has another version by now."""
         for table in tables:
             if table.identity != self.identity:
                 continue
@@ -58,9 +60,10 @@ class SourceVersion(msgspec.Struct, frozen=True, array_like=True):
 
 
 class VersionSource(ClosingContext):
-    """The rows of one version of a spread table, which a job reads; a
-    :class:`~sqlfront_connectors.memory.spread.version_scan.VersionRows`. ``holder``: the name of this process
-    in the cluster; None if the members are in this process, where this object keeps the version alive."""
+    """The rows of one version of a spread table, for the tasks of a job
+    (:class:`~sqlfront_connectors.memory.spread.version_scan.VersionRows`). ``holder``: the name of this
+    process in the cluster; None if the members are in this process, where the version lives as long as this
+    object."""
 
     def __init__(self, snapshot: SpreadSnapshot, holder: str | None) -> None:
         self._snapshot, self._holder = snapshot, holder
@@ -78,9 +81,10 @@ class VersionSource(ClosingContext):
         return self._snapshot.holders
 
     def read(self, holder: str, request: ScanRequest) -> Iterator[pa.RecordBatch]:
-        """Fetch the rows on one of the :attr:`holders`; see
-        :meth:`~sqlfront_connectors.memory.spread.version_scan.VersionRows.read`. If the cluster is changing,
-        try again, for two seconds."""
+        """Fetch the version's rows on one member, and yield the rows, in the same order each time.
+        ``holder``: the member, one of :attr:`holders`. ``request``: the columns to return; the filters of the
+        request are hints, by which the member may leave out rows. While the cluster is changing, try again,
+        for two seconds. Raises OperationalError if members with rows are lost."""
         for left in reversed(range(_ATTEMPTS)):
             try:
                 batches = iter(self._snapshot.read(holder, request))
@@ -96,16 +100,16 @@ class VersionSource(ClosingContext):
             return
 
     def close(self) -> None:
-        """Let the members free the version; do nothing the second time."""
+        """Let the members free the version; a second call does nothing."""
         held, self._held = self._held, None
         if held is not None:
             held.close()
 
 
 class VersionTable:
-    """A spread table as a durable job reads it: the version that ``table`` has when this object is made, as a
-    table that has no other version; the object is also the table's snapshot. ``holder``: as of
-    :class:`VersionSource`."""
+    """A spread table as a durable job reads it: a table with one version only, the version that ``table`` has
+    when this object is made. The object is its own snapshot. ``holder``: the name of this process in the
+    cluster; None if the members are in this process."""
 
     #: The name of the format of memory tables.
     format: Final = "memory"
@@ -122,7 +126,8 @@ class VersionTable:
 
     @property
     def source(self) -> SourceVersion | None:
-        """The version by which another process finds the rows; None if the version has no rows."""
+        """The description of the version by which another process finds the rows; None if the version has no
+        rows."""
         key = self._snapshot.held.key
         return None if key is None else SourceVersion(self._snapshot.name, self._identity, key)
 
@@ -136,11 +141,13 @@ class VersionTable:
         return self
 
     def exact_filters(self, filters: tuple[Expr, ...]) -> tuple[Expr, ...]:
-        """Return no filter: a scan only leaves out some rows by the filters."""
+        """Return no filter, since a scan applies none exactly: the members may leave out rows by the filters,
+        and the query has to test the rows that come."""
         return ()
 
     def scan(self, request: ScanRequest) -> ScanPlan:
-        """Plan a source of the requested columns, whose instances fetch the rows from the members."""
+        """Plan a source of the columns that ``request`` asks for; each instance of the source fetches the
+        rows of some members."""
         source = self.source
         if source is None:
             return self._snapshot.scan(request)

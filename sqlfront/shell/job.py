@@ -128,8 +128,9 @@ def _tell_end(status: DurableJobStatus) -> None:
 
 def watch(options: argparse.Namespace) -> NoReturn:
     """Take over the jobs of the store whenever no process owns it, again and again, until Ctrl-C. A line to
-    standard error tells of each job that has ended, and of each error of the store. Raises the errors of
-    :func:`session_of`, and those of the files that ``options`` names."""
+    standard error tells of each job that has ended, and of each error of the store. ``options``: the options
+    of the command. Raises ProgrammingError if the options name no job store, and the errors of opening the
+    session and of the statements in files that the options name."""
     with session_of(options) as session:
         _run_files(session, options)
         service = _service(session)

@@ -246,10 +246,10 @@ class SparkLane:
         return TableEntry(whole[-1], table, temporary=True, database=whole[:-1], details=details)
 
     def table_files(self, parts: tuple[str, ...]) -> "TableFiles | None":
-        """Return the description of Spark's table of a dotted name, for a writer that puts rows into the
-        table's files; None if the name means a relation of this session, or none. Raises NotSupportedError
-        for a relation into which only Spark can put rows, and if a setting makes Spark's INSERT differ from
-        sqlfront's."""
+        """Return the description of a table of Spark, by which a writer can put rows into the table's files;
+        None if ``parts``, the parts of a dotted name, name a relation of this session, or no relation. Raises
+        NotSupportedError for a relation into which only Spark can put rows, and if a setting makes Spark's
+        INSERT differ from sqlfront's."""
         is_view = len(parts) == 1 and self.has_view(parts[0])
         own = self._context.catalog.own(parts)
         if own is not None and origin_of(own) is None and not is_view:

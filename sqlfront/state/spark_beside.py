@@ -118,10 +118,10 @@ class SparkBeside(Elsewhere, Protocol):
         TABLE_OR_VIEW_NOT_FOUND if Spark has no such relation."""
 
     def table_files(self, parts: tuple[str, ...]) -> "TableFiles | None":
-        """Return the description of Spark's table of a dotted name, for a writer that puts rows into the
-        table's files; None if the name means a relation of this session, or none. Raises NotSupportedError
-        for a relation into which only Spark can put rows, and if a setting makes Spark's INSERT differ from
-        sqlfront's."""
+        """Return the description of a table of Spark, by which a writer can put rows into the table's files;
+        None if ``parts``, the parts of a dotted name, name a relation of this session, or no relation. Raises
+        NotSupportedError for a relation into which only Spark can put rows, and if a setting makes Spark's
+        INSERT differ from sqlfront's."""
 
     def query(self, name: str, text: str) -> TableEntry:
         """Return a catalog entry called ``name`` whose rows are those of the query ``text``, which Spark

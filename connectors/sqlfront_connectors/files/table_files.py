@@ -1,4 +1,5 @@
-"""Tables that another program has, and whose rows are in files: for a writer that adds files to them."""
+"""Tables in another program's catalog whose rows are in files, described for a writer that adds files to
+them."""
 
 from collections.abc import Mapping
 
@@ -12,10 +13,11 @@ from sqlfront_engine.file_access import FileAccess
 
 
 class TableFiles(msgspec.Struct, frozen=True, array_like=True):
-    """A table of another program's catalog, whose rows are in files of one directory. ``name``: catalog,
-    database and name. ``location``: the absolute path of the directory. ``format``: the format of the files.
-    ``options``: the options of the format. ``schema``: the logical names and types of the columns.
-    ``defaulted``: the columns with a DEFAULT."""
+    """The description of a table in another program's catalog, whose rows are in files of one directory.
+    ``name``: catalog, database and name. ``location``: the absolute path of the directory. ``format``: the
+    name of the files' format, such as ``parquet``. ``options``: the options of the format, by name.
+    ``schema``: the logical names and types of the columns. ``defaulted``: the names of the columns with a
+    DEFAULT."""
 
     name: tuple[str, ...]
     location: str
@@ -25,9 +27,9 @@ class TableFiles(msgspec.Struct, frozen=True, array_like=True):
     defaulted: tuple[str, ...] = ()
 
     def table(self, access: FileAccess) -> FileTable:
-        """Return a table for writing files into the directory. The table's snapshot has no files: present
-        files are only listed if an overwrite replaces them, all of them as in Spark. ``access``: the files
-        that may be opened."""
+        """Return a table by which sqlfront writes files into the directory. The table is not for reading: its
+        snapshot has no files. The files that are in the directory are listed only by an overwrite, which
+        replaces all of them, as Spark's does. ``access``: the files that may be opened."""
         options = {**self.options, FOREIGN: "true"}
         version = FileVersion(0, self.format, (), self.schema, pa.schema([]), self.schema, options)
         return FileTable(self.name[-1], self.location, version, access=access)

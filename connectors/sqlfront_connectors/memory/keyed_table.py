@@ -166,8 +166,8 @@ class KeyedTable(ABC):
     def publish(self, batches: Sequence[pa.RecordBatch], *, overwrite: bool, job: str | None = None) -> int:
         """Publish the next version, with the rows of ``batches`` after all present rows, or with
         ``overwrite`` in place of them. Return the number of rows in ``batches``. ``job``: the id of the
-        durable job whose rows these are, None = no job's. A table of a cluster remembers the job, and raises
-        OperationalError if it has the job's rows already."""
+        durable job whose rows these are, None if they are no job's. A table of a cluster remembers the job,
+        and raises OperationalError if it has the job's rows already."""
 
     @property
     def in_place(self) -> bool:
@@ -203,23 +203,23 @@ class KeyedTable(ABC):
         """Publish a version with the same rows that has exactly the indexes ``indexes``."""
 
     def succeed(self, former: "KeyedTable") -> None:
-        """Publish a version with the same rows that has the indexes of ``former``, the table that this table
-        is about to replace in the catalog; the caller has to be in a block of the :meth:`turn` of
-        ``former``."""
+        """Take the indexes of ``former``, the table that this table is about to replace in the catalog:
+        publish a version with the same rows and these indexes. The caller has to be in a block of the
+        :meth:`turn` of ``former``."""
         self.set_indexes(former.snapshot().indexes)
 
     def begin_insert(
         self, *, overwrite: bool = False, time_zone: str = "UTC", token: str | None = None
     ) -> "MemoryWrite":
         """Start an insert, whose commit publishes the rows after all present rows, or with ``overwrite`` in
-        place of them. ``time_zone`` has no effect: the table has no texts of times. ``token``: the ``job`` of
-        :meth:`publish`."""
+        place of them. ``time_zone`` has no effect: the table has no texts of times. ``token``: the id of the
+        durable job whose rows are inserted, None if they are no job's."""
         return MemoryWrite(self, overwrite=overwrite, job=token)
 
 
 class MemoryWrite:
     """An insert into a memory table; the rows stay in this process and invisible until :meth:`commit`.
-    ``job``: see :meth:`KeyedTable.publish`."""
+    ``job``: the id of the durable job whose rows are inserted, None if they are no job's."""
 
     def __init__(self, table: KeyedTable, *, overwrite: bool, job: str | None = None) -> None:
         self._table = table

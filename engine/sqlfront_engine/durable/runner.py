@@ -11,7 +11,7 @@ from sqlfront_values.errors import Error, OperationalError
 
 
 class TaskLostError(OperationalError):
-    """The error of a run whose member is gone or does not answer; the task itself may be sound."""
+    """The error of a run whose member is gone or does not answer; another run of the task may succeed."""
 
 
 class TaskEnd(msgspec.Struct, frozen=True):
@@ -51,13 +51,15 @@ class TaskRunner(Protocol):
 
     def adopt(self, wants: Callable[[TaskRun], bool], ended: Callable[[TaskEnd], None]) -> None:
         """Go on with runs that former coordinators of the job have started, and that still run or have ended
-        since. ``wants``: called for each of these runs before this method returns; True = the run counts as
-        started by this runner, False = the run is stopped. ``ended``: as for :meth:`start`. To be called
-        before the first :meth:`start`."""
+        since. To be called before the first :meth:`start`. ``wants``: called for each of these runs before
+        this method returns; True: the run counts as started by this runner; False: the run is stopped.
+        ``ended``: called once for each run that ``wants`` has accepted, when the run has ended, on any
+        thread."""
 
     def settle(self, end: TaskEnd, *, counts: bool) -> None:
-        """Note what becomes of a run that has ended with files. ``counts`` True: the run's record is durable,
-        so that no successor needs to be told of the run. False: the files are removed, now or soon."""
+        """Have the runner know whether a run that has ended with files counts. ``counts`` True: the run's
+        record is durable, so that no successor needs to be told of the run. False: the files are removed, now
+        or soon."""
 
     def stop(self) -> None:
         """Have all runs end soon; a run that is not complete ends with an error."""

@@ -1,4 +1,4 @@
-"""A runner of tasks that gives some stages to one runner, and all others to another one."""
+"""A runner of tasks that has one runner run the tasks of some stages, and another runner all other tasks."""
 
 from collections.abc import Callable, Collection
 from typing import Protocol
@@ -16,8 +16,9 @@ class ClosableRunner(TaskRunner, Protocol):
 
 
 class SplitRunner(ClosingContext):
-    """A runner of a job's tasks that has the runner ``here`` run the tasks of some ``stages`` (their
-    numbers), which need objects of this process, and the runner ``others`` all other tasks."""
+    """A runner of a job's tasks that divides them between two runners. ``here``: runs the tasks that need
+    objects of this process. ``stages``: the numbers of the stages with such tasks. ``others``: runs all other
+    tasks."""
 
     def __init__(self, here: ClosableRunner, others: ClosableRunner, stages: Collection[int]) -> None:
         self.member, self.incarnation = others.member, others.incarnation
@@ -26,7 +27,9 @@ class SplitRunner(ClosingContext):
 
     @property
     def capacity(self) -> int:
-        """The number of tasks that can run at a time; more tasks of the stages here wait in their runner."""
+        """The number of tasks that the coordinator may start at a time: as many as the runner of the other
+        tasks can run. A task that needs objects of this process waits in its own runner, if that runner is
+        busy."""
         return self._others.capacity
 
     @property
@@ -41,13 +44,14 @@ class SplitRunner(ClosingContext):
         self._runner_of(run).start(run, ended)
 
     def adopt(self, wants: Callable[[TaskRun], bool], ended: Callable[[TaskEnd], None]) -> None:
-        """Go on with runs of former coordinators that ``wants`` accepts, on the other runner; the runs of the
-        stages here have ended with their processes. ``ended``: called with the end of each such run."""
+        """Go on with the runs of former coordinators that ``wants`` accepts. Only the runner of the other
+        tasks can have such runs; runs in a former coordinator's process have ended with the process.
+        ``ended``: called with the end of each accepted run."""
         self._others.adopt(wants, ended)
 
     def settle(self, end: TaskEnd, *, counts: bool) -> None:
-        """Note on the runner of a run that has ended with files whether the run ``counts``; if not, the files
-        are removed."""
+        """Have the runner of a run that has ended with files know whether the run ``counts``; if it doesn't,
+        the files are removed."""
         self._runner_of(end.run).settle(end, counts=counts)
 
     def _runner_of(self, run: TaskRun) -> ClosableRunner:

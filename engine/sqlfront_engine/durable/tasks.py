@@ -51,17 +51,18 @@ class StageTasks(msgspec.Struct, frozen=True):
 
 
 class RunId(msgspec.Struct, frozen=True):
-    """The identity of a run: its task, and which ``attempt`` at the task it is. No two runs of a job have the
-    same."""
+    """The identity of a run: its task, and the ``attempt`` at the task that the run is. Each run of a job has
+    another identity."""
 
     task: TaskId
     attempt: Attempt
 
 
 class TaskRun(msgspec.Struct, frozen=True):
-    """One run of a task: the number ``task`` among ``tasks``, and which ``attempt`` this is. ``files``: for
-    each input of the stage, in order, the spool files of all tasks that wrote it. ``folder``: the directory
-    or URL of the job's spool files."""
+    """One run of a task. ``tasks``: the tasks of the task's stage. ``task``: the number of the task among
+    them. ``attempt``: the attempt at the task that the run is. ``files``: for each input of the stage, in
+    order, the spool files of all tasks that wrote it. ``folder``: the directory or URL of the job's spool
+    files."""
 
     tasks: StageTasks
     task: int
@@ -81,12 +82,12 @@ class TaskRun(msgspec.Struct, frozen=True):
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """The paths of the spool files that the run writes, one for each output of the stage."""
+        """The paths or URLs of the spool files that the run writes, one for each output of the stage."""
         return tuple(self.path(number) for number in range(len(self.tasks.stage.outputs)))
 
     def path(self, output: int) -> str:
-        """Return the path or URL of the spool file for an output of the stage, given the output's number.
-        Each attempt has other paths."""
+        """Return the path or URL of the spool file that the run writes for one output of the stage.
+        ``output``: the number of the output, from 0. Two attempts at a task have different paths."""
         number, attempt = self.tasks.stage.number, self.attempt
         return os.path.join(
             self.folder, f"{number}.{self.task}.{output}-{attempt.epoch}.{attempt.number}.arrow"

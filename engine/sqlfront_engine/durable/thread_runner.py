@@ -59,8 +59,8 @@ class ThreadRunner(ClosingContext):
         """Do nothing: the runs of former coordinators have ended with their processes."""
 
     def settle(self, end: TaskEnd, *, counts: bool) -> None:
-        """Remove the files of a run that doesn't count, at once. A file that can't be removed stays until
-        the job's end."""
+        """Remove the files of a run that doesn't count, at once. A file that can't be removed stays until the
+        end of the job."""
         if not counts:
             with suppress(OSError):
                 remove_output(end.output)

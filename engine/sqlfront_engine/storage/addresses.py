@@ -23,7 +23,8 @@ def open_folder(address: str) -> Folder:
 
 def located(path: str, calls: SystemCalls | None = None) -> tuple[Folder, str]:
     """Return the folder of the file at a path or a URL, and the file's name. ``calls``: the system's calls,
-    which tests replace. Raises as :func:`open_folder` does."""
+    which tests replace. Raises OperationalError for a URL that can't be used, or whose library is not
+    installed."""
     folder, _, name = path.rpartition("/")
     if _URL.match(path):
         return open_folder(folder), name

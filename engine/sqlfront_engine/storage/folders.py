@@ -28,7 +28,8 @@ class LogFile(Protocol):
         only commit."""
 
     def commit(self, data: bytes) -> None:
-        """Append the bytes; they are durable on return. After an error the file must not be used again."""
+        """Append the bytes; they are durable when the method returns. After an error the file must not be
+        used again."""
 
     def close(self) -> None:
         """Close the file; bytes that were not committed are lost."""
@@ -60,15 +61,16 @@ class Folder(Protocol):
         or of the storage."""
 
     def exists(self, name: str) -> bool:
-        """Return whether a file of this name, a small one, is in the folder now."""
+        """Return whether the folder has a file of this name now. The file should be small: an object storage
+        answers by reading it."""
 
     def read(self, name: str) -> bytes:
         """Return all bytes of a file. Raises FileNotFoundError if there is no such file."""
 
     def read_each(self, names: Sequence[str]) -> Iterator[bytes]:
-        """Yield all bytes of each file, in the order of the names. The files are those of a log, which never
-        lose or change a byte; so an object storage may answer from memory. Raises FileNotFoundError if a file
-        is missing."""
+        """Yield all bytes of each file, in the order of the names. The files have to be those of a log, which
+        never lose or change a byte: an object storage may answer from its memory. Raises FileNotFoundError if
+        a file is missing."""
 
     def opened(self, name: str, access: FileAccess) -> AbstractContextManager[pa.NativeFile]:
         """Return a context manager whose block gets a file, open for reading at any offset. Raises
@@ -88,12 +90,12 @@ class Folder(Protocol):
         file exists; of several callers at the same time, one succeeds."""
 
     def new_file(self, name: str) -> LogFile:
-        """Return a new empty file for records, and create the folder if necessary. Raises FileExistsError if
-        the file exists, here or in the first :meth:`LogFile.commit`."""
+        """Return a new empty file for records, and create the folder if necessary. If there is a file of this
+        name, this method or the first :meth:`LogFile.commit` raises FileExistsError."""
 
     def growing_file(self, name: str) -> GrowingFile:
-        """Return a new file that appears under its name when it is published, and create the folder if
-        necessary. A file of that name is replaced then."""
+        """Return a new file that appears under its name when it is published, in place of a file of that
+        name, if there is one. Creates the folder if necessary."""
 
     def remove(self) -> None:
         """Remove the folder with everything in it; do nothing if it doesn't exist."""

@@ -60,7 +60,7 @@ class GrowingFile:
 
     def publish(self, *, sync: bool) -> None:
         """Complete the file, so that it appears under its name; a file of that name is replaced. With
-        ``sync``, the file and its name are durable on return."""
+        ``sync``, the file and its name are durable when the method returns."""
         raise NotImplementedError
 
     def discard(self) -> None:
@@ -82,7 +82,7 @@ class LocalGrowingFile(GrowingFile):
 
     @property
     def closed(self) -> bool:
-        """Whether the file was published or discarded, as :attr:`GrowingFile.closed` says."""
+        """Whether the file was published or discarded, so that no more bytes can be written."""
         return self._descriptor is None
 
     def _put(self, data: memoryview) -> None:
@@ -90,7 +90,8 @@ class LocalGrowingFile(GrowingFile):
         write_all(self._calls, self._descriptor, data)
 
     def publish(self, *, sync: bool) -> None:
-        """Close the file and rename it to its path, as :meth:`GrowingFile.publish` says."""
+        """Close the file and rename it to its path, so that readers find it. With ``sync``, the file and its
+        name are durable when the method returns."""
         assert self._descriptor is not None
         assert self._present is not None
         self.flush()

@@ -15,8 +15,7 @@ from sqlfront_engine.system_calls import SystemCalls, make_folder, write_all
 
 
 class LocalFile:
-    """A log's file in a directory, which grows with each commit; its contract is
-    :class:`~sqlfront_engine.storage.folders.LogFile`."""
+    """A log's file in a directory, which grows with each commit."""
 
     takes_more: Final = True
 
@@ -28,8 +27,8 @@ class LocalFile:
         calls.sync_folder(os.path.dirname(path))
 
     def commit(self, data: bytes) -> None:
-        """Append the bytes and sync the file, so that the bytes are durable on return. After an error the
-        file must not be used again."""
+        """Append the bytes and sync the file, so that the bytes are durable when the method returns. After an
+        error the file must not be used again."""
         write_all(self._calls, self._descriptor, memoryview(data))
         self._calls.sync(self._descriptor)
         self.size += len(data)
@@ -40,8 +39,8 @@ class LocalFile:
 
 
 class LocalFolder:
-    """A directory as a folder; its contract is :class:`~sqlfront_engine.storage.folders.Folder`. ``calls``
-    stands for the system's calls, which tests replace."""
+    """A directory in the form of a :class:`~sqlfront_engine.storage.folders.Folder`, the contract that object
+    storages fulfil, too. ``calls``: the system's calls, which tests replace."""
 
     def __init__(self, path: str, calls: SystemCalls | None = None) -> None:
         self.address = os.path.abspath(path)
@@ -97,9 +96,8 @@ class LocalFolder:
             yield file
 
     def make_durable(self, name: str, offset: int, data: bytes) -> None:
-        """Write the bytes once more at the offset and sync the file (:meth:`Folder.make_durable`). A sync
-        alone is not enough: after a failed sync the kernel takes the pages as clean, and the next sync
-        reports success."""
+        """Write the bytes once more at the offset, and sync the file. A sync alone is not enough: after a
+        failed sync the kernel takes the pages as clean, and the next sync reports success."""
         descriptor = self._calls.open_again(self.path(name))
         try:
             os.lseek(descriptor, offset, os.SEEK_SET)

@@ -73,7 +73,7 @@ class WritableObject(Protocol):
         """Write what is in memory; the object exists then."""
 
     def discard(self) -> None:
-        """Give the object up: it never exists."""
+        """Stop writing the object, so that it never exists."""
 
 
 class ObjectStorage(Protocol):
@@ -96,7 +96,7 @@ class ObjectStorage(Protocol):
         """Return the time at which an object was written."""
 
     def exists(self, path: str) -> bool:
-        """Return whether a bucket exists."""
+        """Return whether the bucket ``path`` exists."""
 
     def rm_file(self, path: str) -> object:
         """Remove an object."""
@@ -105,12 +105,11 @@ class ObjectStorage(Protocol):
         """Remove all objects below a prefix."""
 
     def invalidate_cache(self, path: str | None = None) -> None:
-        """Forget the listings that the file system has cached, of one path or of all."""
+        """Forget the listings that the file system has cached: those of ``path``, or all if it is None."""
 
 
 class ObjectFile:
-    """An object of a log, which is created by its only commit; its contract is
-    :class:`~sqlfront_engine.storage.folders.LogFile`."""
+    """An object that holds records of a log. Its only commit creates it, since objects can't grow."""
 
     def __init__(self, folder: "ObjectFolder", name: str) -> None:
         self._folder = folder
@@ -143,7 +142,7 @@ class GrowingObject(GrowingFile):
 
     @property
     def closed(self) -> bool:
-        """Whether the object was published or discarded, as :attr:`GrowingFile.closed` says."""
+        """Whether the object was published or discarded, so that no more bytes can be written."""
         return self._target.closed
 
     def _put(self, data: memoryview) -> None:
@@ -151,13 +150,14 @@ class GrowingObject(GrowingFile):
             self._target.write(data)
 
     def publish(self, *, sync: bool) -> None:
-        """Send the rest, and complete the object; it is durable then, whatever ``sync`` says."""
+        """Send the bytes that are still in memory, and complete the object. The object is durable then,
+        whatever ``sync`` says."""
         self.flush()
         with _storage_errors(self._path):
             self._target.close()
 
     def discard(self) -> None:
-        """Give the upload up; do nothing if the object was published."""
+        """Give up the upload of the object; do nothing if the object was published."""
         if not self._target.closed:
             with _storage_errors(self._path):
                 try:
@@ -221,7 +221,7 @@ class _KeptObjects:
         self._bytes = 0
 
     def get(self, path: str, read: Callable[[], bytes]) -> bytes:
-        """Return the bytes of the object at ``path``, by ``read`` if they are not in memory."""
+        """Return the bytes of the object at ``path``. If they are not in memory, call ``read`` for them."""
         with self._lock:
             if path in self._objects:
                 self._objects.move_to_end(path)
@@ -238,9 +238,9 @@ class _KeptObjects:
 
 
 class ObjectFolder:
-    """A prefix of an object storage as a folder; its contract is
-    :class:`~sqlfront_engine.storage.folders.Folder`. ``path``: the bucket and the prefix, without the
-    protocol."""
+    """A prefix of an object storage in the form of a :class:`~sqlfront_engine.storage.folders.Folder`, the
+    contract that directories fulfil, too. ``storage``: the storage, by fsspec. ``protocol``: the beginning of
+    URLs, such as ``s3``. ``path``: the bucket and the prefix. ``kept``: the objects that are in memory."""
 
     def __init__(
         self, storage: ObjectStorage, protocol: str, path: str, kept: _KeptObjects | None = None
@@ -324,8 +324,8 @@ class ObjectFolder:
             return self._storage.modified(self._object(name)).timestamp()
 
     def exists(self, name: str) -> bool:
-        """Return whether the object exists now, by reading it: that is one request, where s3fs has two for
-        the absence of an object."""
+        """Return whether the object exists now. The method reads the object, since that is one request;
+        s3fs's own method makes two requests for an absent object."""
         try:
             self.read(name)
         except FileNotFoundError:
@@ -386,7 +386,7 @@ class ObjectFolder:
         return ObjectFile(self, name)
 
     def growing_file(self, name: str) -> GrowingObject:
-        """Return a new object that exists when it is published."""
+        """Return a new object, which exists once it is published."""
         with _storage_errors(self.path(name)):
             target: WritableObject = self._storage.open(self._object(name), "wb", block_size=_PART)  # type: ignore[assignment]
         return GrowingObject(target, self.path(name))

@@ -1,4 +1,4 @@
-"""Several requests to an object storage at a time: each waits for an answer from far away."""
+"""Several requests to an object storage at a time, since each request waits for an answer from far away."""
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -12,8 +12,8 @@ _Output = TypeVar("_Output")
 
 
 def at_once(call: Callable[[_Input], _Output], inputs: Sequence[_Input]) -> list[_Output]:
-    """Return the results of the calls, of which several run at a time, in the order of the inputs. Raises the
-    error of the first call that fails.
+    """Call ``call`` with each of the ``inputs``, several at a time, and return the results in the order of
+    the inputs. Raises the error of the first call that fails.
 
     >>> at_once(len, ["a", "bcd", "ef"])
     [1, 3, 2]

@@ -39,15 +39,14 @@ class TableDocument(msgspec.Struct, frozen=True):
     member that has published the version; if it leaves the cluster while no name in the catalog stands for
     the table, the document is removed.
 
-    ``reloaded``: whether the table is filled again from its source when rows are lost. ``number`` and
-    ``key``: the version's number, and the key under which members have its shares, None = no rows.
-    ``known``: the version's statistics as
-    :func:`~sqlfront_connectors.memory.spread.share_statistics.encode_statistics` encodes them. ``dealt``:
-    the version of the member list that last changed the owners of partitions when the version was made.
-    ``owners``: the owner of each partition at that time. ``jobs``: the ids of the durable jobs whose rows the
-    table has taken, the latest ones (:class:`~sqlfront_connectors.memory.spread.table.TableVersion`); so the
-    successor of a job's coordinator, in any session, learns whether the job's rows are in the table.
-    """
+    ``reloaded``: whether the table is filled again from its source when rows are lost. ``number``: the
+    version's number. ``key``: the key under which members have the version's shares, None if the version has
+    no rows. ``known``: the version's statistics as
+    :func:`~sqlfront_connectors.memory.spread.share_statistics.encode_statistics` encodes them. ``dealt``: the
+    version of the member list that last changed the owners of partitions when the version was made.
+    ``owners``: the owner of each partition at that time. ``jobs``: the ids of the last durable jobs that have
+    put their rows into the table. By these, a process that takes such a job over learns in any session
+    whether the table has the job's rows."""
 
     name: str
     schema: pa.Schema

@@ -111,12 +111,11 @@ class TableVersion(msgspec.Struct, frozen=True):
     """The description of one version of a table's rows, which all members know.
 
     ``number``: grows by 1 with each version. ``key``: the key under which each member's store has its share,
-    None = the version has no rows and no shares. ``known``: the statistics of all rows. ``dealt``: the
-    version of the member list (not of the table) that last changed the partitions' owners before the shares
-    were made. ``owners``: the owner of each partition at that time. ``indexes``: the indexes that every share
-    has. ``jobs``: the ids of the durable jobs that have put their rows into the table, with this version or
-    an earlier one; the latest :data:`MOST_JOBS` of them, in the order of their commits.
-    """
+    None if the version has no rows. ``known``: the statistics of all rows. ``dealt``: the version of the
+    member list (not of the table) that last changed the partitions' owners before the shares were made.
+    ``owners``: the owner of each partition at that time. ``indexes``: the indexes that every share has.
+    ``jobs``: the ids of the last :data:`MOST_JOBS` durable jobs that have put their rows into the table, with
+    this version or an earlier one, in the order of their commits."""
 
     number: int
     key: str | None
@@ -173,10 +172,10 @@ class SpreadSnapshot(KeyedSnapshot):
         return () if self.held.key is None else tuple(sorted({*self.held.owners}))
 
     def read(self, holder: str, request: ScanRequest) -> Iterable[pa.RecordBatch]:
-        """Run a job that reads the columns for ``request`` of all rows on the member ``holder``, one of
-        :attr:`holders`, and return the rows, in the same order each time; the filters of the request are
-        hints. Raises OperationalError if members with rows are lost, with SQLSTATE 40001 if the cluster
-        changes meanwhile."""
+        """Run a job that reads the version's rows on one member, and return the rows, in the same order each
+        time. ``holder``: the member, one of :attr:`holders`. ``request``: the columns to return; the filters
+        of the request are hints, by which the member may leave out rows. Raises OperationalError if members
+        with rows are lost, with SQLSTATE 40001 if the cluster changes meanwhile."""
         assert self.held.key is not None
         dealt = self.members.member_list.dealt
         self.check_complete()
@@ -374,9 +373,9 @@ class SpreadTable(KeyedTable):
             self._publish(version, ())
 
     def succeed(self, former: KeyedTable) -> None:
-        """Publish a version of the same rows with the indexes of ``former``, the spread table that this table
-        is about to replace in the catalog; the version also knows the jobs whose rows ``former`` has
-        taken."""
+        """Take the indexes of ``former``, the spread table that this table is about to replace in the
+        catalog: publish a version with the same rows and these indexes. The version also lists the jobs that
+        have put their rows into ``former``."""
         assert isinstance(former, SpreadTable)
         held = former.snapshot().held
         with self.storing(overwrite=False, indexes=held.indexes, jobs=held.jobs) as version:

@@ -1,5 +1,5 @@
-"""The source of a version of a spread table for a job that doesn't run on the table's members, such as the
-tasks of a durable job."""
+"""The source of a version of a spread table for a job that doesn't run on the table's members, such as a
+durable job."""
 
 from collections.abc import Iterable
 from typing import ClassVar, Protocol, runtime_checkable
@@ -21,17 +21,18 @@ class VersionRows(Protocol):
         """The names of the members that have rows of the version, in a fixed order."""
 
     def read(self, holder: str, request: ScanRequest) -> Iterable[pa.RecordBatch]:
-        """Fetch the columns for ``request`` of all rows on the member ``holder``, and return the rows, in the
-        same order each time; the filters of the request are hints. Raises OperationalError if members with
+        """Fetch the version's rows on one member, and return the rows, in the same order each time.
+        ``holder``: the member, one of :attr:`holders`. ``request``: the columns to return; the filters of the
+        request are hints, by which the member may leave out rows. Raises OperationalError if members with
         rows are lost."""
 
 
 class VersionScan(Processor, frozen=True):
-    """A source of the rows of one version of the spread table ``table``, which are fetched from the members;
-    instance i of n fetches the rows of the members i, i + n, and so on. ``resource``: the key of the version,
-    under which the job's resources have the :class:`VersionRows`. ``columns``: the ordinals of the columns to
-    emit. ``filters``: conjuncts by which members may leave out rows. ``limit``: the most rows that the query
-    needs of each member, None = all."""
+    """A source of the rows of one version of a spread table, which are fetched from the members that hold
+    them; instance i of n fetches the rows of the members i, i + n, and so on. ``resource``: the key of the
+    version, under which the job's resources have the :class:`VersionRows`. ``table``: the name of the table,
+    for errors. ``columns``: the ordinals of the columns to emit. ``filters``: conjuncts by which members may
+    leave out rows. ``limit``: the most rows that the query needs of each member, None if it needs all."""
 
     cooperative: ClassVar[bool] = False
     reads_table: ClassVar[bool] = True

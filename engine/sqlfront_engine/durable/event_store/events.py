@@ -119,7 +119,7 @@ class JobError(_Part, frozen=True):
 
     @staticmethod
     def of(error: Error) -> "JobError":
-        """Return the ``error`` as data."""
+        """Return the ``error`` in the form in which an event holds it."""
         return JobError(type(error).__name__, error.message, error.condition, error.sqlstate, error.hint)
 
 

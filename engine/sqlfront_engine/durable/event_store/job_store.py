@@ -68,7 +68,8 @@ class JobStore:
 
     @property
     def is_remote(self) -> bool:
-        """Whether the store is on an object storage, so that each look at it is a request."""
+        """Whether the store is on an object storage, where each look at the store is a request over the
+        network."""
         return not isinstance(self._root, LocalFolder)
 
     # ---- ownership
@@ -89,16 +90,16 @@ class JobStore:
 
     def owner(self) -> Owner | None:
         """Return the owner of the store, None if the store has no owner. On an object storage an owner whose
-        process was killed counts as the owner until this object has seen for
-        :data:`~sqlfront_engine.durable.event_store.ownership.LEASE` seconds that it doesn't renew its lease,
-        or if the last renewal was three times as long ago."""
+        process was killed still counts as the owner for a while: until this object has seen the owner's lease
+        unchanged for :data:`~sqlfront_engine.durable.event_store.ownership.LEASE` seconds, or finds that the
+        last renewal was three times as long ago."""
         try:
             return lock_owner(self._root) if isinstance(self._root, LocalFolder) else self._leases.owner()
         except OSError as error:
             raise self._unusable(error) from error
 
     def _leaseholder(self) -> Owner | None:
-        """Return the owner as the store names it; a lease may have run out."""
+        """Return the owner that the store names, even if the owner's lease has run out."""
         if isinstance(self._root, LocalFolder):
             return self.owner()
         try:

@@ -165,8 +165,8 @@ class _Leased(msgspec.Struct, frozen=True):
 
 
 class LeaseView:
-    """A reader's view of the leases on a store: which is the last one, and for how long the reader has seen
-    it unchanged. Safe to use from several threads."""
+    """A reader's view of the leases by which processes own a store on an object storage: which lease is the
+    last one, and for how long the reader has seen it unchanged. Safe to use from several threads."""
 
     def __init__(self, folder: Folder, clock: Clock) -> None:
         self.folder = folder
@@ -176,8 +176,9 @@ class LeaseView:
         self._seen = (0, 0.0, False)
 
     def look(self) -> int:
-        """Return the number of the last lease now, 0 if there is none, and note since when it is the last.
-        Raises OSError if the storage can't be reached."""
+        """Look at the store, and return the number of its last lease, 0 if there is none; each renewal makes
+        a lease with a new number. Note the time if the number has changed since the last look. Raises OSError
+        if the storage can't be reached."""
         number = _highest(self.folder)
         if number != self._seen[0]:
             self._seen = (number, self.clock.now(), self._is_old(number))
@@ -197,8 +198,9 @@ class LeaseView:
         return self._seen[1] + LEASE
 
     def owner(self) -> Owner | None:
-        """Return the present owner; None if there was no lease, if the last one was released, or if its owner
-        seems to be gone. Only :class:`Lease` makes sure of that. Raises OSError if the storage can't be
+        """Return the owner of the last lease; None if there is no lease, if the last one was released, or if
+        its owner seems to be gone. The owner may only have been slow: a process that wants the store takes a
+        :class:`Lease`, of which one process at a time succeeds. Raises OSError if the storage can't be
         reached."""
         self.look()
         return None if self._seen[2] or self.clock.now() >= self.end else lease_owner(self.folder)
@@ -210,10 +212,10 @@ class Lease:
     within that time."""
 
     def __init__(self, view: LeaseView, owner: Owner, sleep: Callable[[float], None] = time.sleep) -> None:
-        """Take the lease on the store of the ``view``. If there is a lease that was not released, waits until
-        the view has seen it unchanged for :data:`LEASE` seconds. Raises OperationalError if its owner renews
-        it, if another process takes the lease first, or if the storage can't create an object only if it is
-        absent."""
+        """Take the lease on a store. ``view``: the leases on the store. If the last lease was not released,
+        waits until the view has seen it unchanged for :data:`LEASE` seconds. Raises OperationalError if the
+        last owner renews its lease, if another process takes the lease first, or if the storage can't create
+        an object only if it is absent. ``sleep``: waits for a number of seconds."""
         self._folder = folder = view.folder
         self._owner = owner
         self._clock = view.clock
