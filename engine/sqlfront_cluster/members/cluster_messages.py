@@ -1,8 +1,7 @@
 """All messages between members and their keeper.
 
-Each class's docstring names the sender and says what the sender states (*I* is the sender, *you* the
-receiver). Only heartbeats are frequent; the other messages come when members come or go, and when documents
-change.
+Each class's docstring names the sender and says what the message tells the receiver. Only heartbeats are
+frequent; the other messages come when members come or go, and when documents change.
 """
 
 from typing import Final, TypeAlias
@@ -18,9 +17,9 @@ Premises: TypeAlias = tuple[tuple[str, int], ...]
 
 
 class JoinCluster(Message, frozen=True):
-    """Newcomer: I want to be a member. ``address``, ``lite``, ``memory`` and ``files``: the fields of my
-    :class:`~sqlfront_cluster.members.member_list.MemberInfo`. The keeper answers with the documents and then
-    the member list, or with :class:`Removed`."""
+    """A newcomer's request to become a member. ``address``, ``lite``, ``memory`` and ``files``: the fields of
+    the newcomer's :class:`~sqlfront_cluster.members.member_list.MemberInfo`. The keeper answers with the
+    documents and then the member list, or with :class:`Removed`."""
 
     address: str
     lite: bool
@@ -29,37 +28,39 @@ class JoinCluster(Message, frozen=True):
 
 
 class ListAdopted(Message, frozen=True):
-    """Member: I use this version of the member list. From a newcomer also: I am connected with all members of
-    the list."""
+    """A member's message that it uses the member list of this version. If it comes from a newcomer, the
+    newcomer is also connected with all members of the list."""
 
     version: int
 
 
 class Heartbeat(Message, frozen=True):
-    """Member: I am alive. ``sent``: the time by my clock (s), which the answer repeats. ``missing``: members
-    that have had no connection to me for longer than the limit."""
+    """A member's message that it is alive. ``sent``: the time by the member's clock, in seconds, which the
+    answer repeats. ``missing``: the members that have had no connection to the sender for longer than the
+    limit."""
 
     sent: float
     missing: tuple[str, ...] = ()
 
 
 class Leave(Message, frozen=True):
-    """Member: I want to leave; new jobs are to avoid me."""
+    """A member's message that it wants to leave, so that new jobs avoid it."""
 
 
 class Left(Message, frozen=True):
-    """Member: my last job has ended, and I end now."""
+    """The last message of a member that leaves: its last job has ended, and it ends now."""
 
 
 class Rebalance(Message, frozen=True):
-    """Member: assign the partitions anew, so that all members that may own partitions (neither lite nor
-    leaving) own equally many."""
+    """A member's request to assign the partitions anew, so that all members that may own partitions (neither
+    lite nor leaving) own equally many."""
 
 
 class PutDocument(Message, frozen=True):
-    """Member: store ``content`` (None: remove the document) under ``key``, if the document's version is
-    ``expected`` (0: no such document exists, None: any version), and if other documents, the ``premises``,
-    still have the versions given with their keys. ``request``: a number that the answer repeats."""
+    """A member's request to store ``content`` (None: remove the document) under ``key``, if the document's
+    version is ``expected`` (0: no such document exists, None: any version), and if other documents, the
+    ``premises``, still have the versions given with their keys. ``request``: a number that the answer
+    repeats."""
 
     request: int
     key: str
@@ -69,7 +70,7 @@ class PutDocument(Message, frozen=True):
 
 
 class DocumentsSeen(Message, frozen=True):
-    """Member: I have all changes of documents up to this version."""
+    """A member's message that it has all changes of documents up to this version."""
 
     version: int
 
@@ -78,46 +79,47 @@ class DocumentsSeen(Message, frozen=True):
 
 
 class MemberListChanged(Message, frozen=True):
-    """Keeper: here is a new version of the member list."""
+    """The keeper's message with a new version of the member list."""
 
     list: MemberList
 
 
 class HeartbeatAnswer(Message, frozen=True):
-    """Keeper: your heartbeat has arrived; I won't remove you as silent before ``lease`` seconds after
-    ``sent``, the time in your heartbeat."""
+    """The keeper's answer to a heartbeat: it won't remove the member as silent before ``lease`` seconds have
+    passed since ``sent``, the time in the heartbeat."""
 
     sent: float
     lease: float
 
 
 class LeaveAllowed(Message, frozen=True):
-    """Keeper: all members know that you are leaving; you will get no new jobs."""
+    """The keeper's message to a member that wants to leave: all members know that it is leaving, and it will
+    get no new jobs."""
 
 
 class Removed(Message, frozen=True):
-    """Keeper: you are no member (any more), for this reason."""
+    """The keeper's message that the receiver is no member (any more), with the ``reason``."""
 
     reason: str
 
 
 class ClusterEnded(Message, frozen=True):
-    """Keeper: the cluster has ended, for this reason."""
+    """The keeper's message that the cluster has ended, with the ``reason``."""
 
     reason: str
 
 
 class DocumentKeys(Message, frozen=True):
-    """Keeper: documents exist under exactly these ``keys``, and I have sent you their contents. All changes
-    up to ``version`` are included, also removals."""
+    """The keeper's message that documents exist under exactly these ``keys``, after it has sent their
+    contents. All changes up to ``version`` are included, also removals."""
 
     keys: tuple[str, ...]
     version: int
 
 
 class DocumentChanged(Message, frozen=True):
-    """Keeper: this is the new content of a document, None = the document was removed. ``version``: the number
-    of this change; the changes of all documents are counted together, and arrive in order."""
+    """The keeper's message with the new content of a document, None if the document was removed. ``version``:
+    the number of this change; the changes of all documents are counted together, and arrive in order."""
 
     key: str
     version: int
@@ -125,9 +127,9 @@ class DocumentChanged(Message, frozen=True):
 
 
 class DocumentAnswer(Message, frozen=True):
-    """Keeper: the answer to :class:`PutDocument` with the number ``request``. ``stored`` True: every member
-    has the change, and ``version`` is the document's new version. ``stored`` False: nothing was changed,
-    since the document or a premise (another document) didn't have the version that you expected; ``version``
+    """The keeper's answer to the :class:`PutDocument` with the number ``request``. ``stored`` True: every
+    member has the change, and ``version`` is the document's new version. ``stored`` False: nothing was
+    changed, since the document or a premise (another document) didn't have the expected version; ``version``
     is the document's present version (0: it doesn't exist)."""
 
     request: int

@@ -21,16 +21,17 @@ class Message(msgspec.Struct, frozen=True, tag_field="message", tag=True):
 
 
 class Init(Message, frozen=True, omit_defaults=True):
-    """Coordinator to participant: run your part of the DAG. All participants get equal bytes.
+    """A coordinator's message to a participant that it runs its part of a DAG. All participants get equal
+    bytes.
 
     ``list_version``: the version of the member list used for the placement. ``dag``: the DAG, encoded by
     :func:`sqlfront_cluster.codec.encode_dag`. ``placement``: the members that run the job and their
     partitions, encoded by :func:`~sqlfront_cluster.codec.placements.encode_placement`. ``parallelism``:
     instances of a vertex, None = one per worker. ``memory_limit``: bytes, None = the member's limit.
-    ``inline``: the job is small enough to run on the thread that delivers the data. ``statistics``: report
-    the tasklets' counters at the end. ``trace``: the job's trace context (the header ``traceparent`` of W3C
-    Trace Context), empty = none. Options with their default values take no bytes.
-    """
+    ``inline``: whether the job is small enough to run on the thread that delivers the data. ``statistics``:
+    whether the participant reports the tasklets' counters at the end. ``trace``: the job's trace context (the
+    header ``traceparent`` of W3C Trace Context), empty = none. Options with their default values take no
+    bytes."""
 
     job: int
     list_version: int
@@ -46,7 +47,7 @@ class Init(Message, frozen=True, omit_defaults=True):
 
 
 class Completed(Message, frozen=True):
-    """Participant to coordinator, the answer to :class:`Init`: all tasklets of the job on this member have
+    """A participant's answer to the coordinator's :class:`Init`: all tasklets of the job on this member have
     ended, or the job could not begin. ``status``: how this member's part of the job ended. ``error``: the
     error of that part, None = it succeeded or was cancelled. ``tasklets``: the counters, if the Init asked
     for them."""
@@ -58,9 +59,9 @@ class Completed(Message, frozen=True):
 
 
 class Data(Message, frozen=True):
-    """Sender to receiver: the next batch of a stream, in the body, or no batch. A stream is the data of the
-    edge number ``edge`` from one member to another. ``last``: True ends the stream. ``schema``: the batch's
-    schema, None = the stream's last schema."""
+    """A sender's message to a receiver with the next batch of a stream in the body, or without a batch. A
+    stream is the data of the edge number ``edge`` from one member to another. ``last``: whether the stream
+    ends with this message. ``schema``: the batch's schema, None = the stream's last schema."""
 
     job: int
     edge: int
@@ -69,8 +70,8 @@ class Data(Message, frozen=True):
 
 
 class Acknowledge(Message, frozen=True):
-    """Receiver to sender: ``limit`` bytes may be sent on the stream, counted from its start. The stream is
-    the data of the edge number ``edge`` between these two members."""
+    """A receiver's message to the sender of a stream that it may send up to ``limit`` bytes, counted from the
+    start of the stream. The stream is the data of the edge number ``edge`` between these two members."""
 
     job: int
     edge: int
@@ -78,37 +79,38 @@ class Acknowledge(Message, frozen=True):
 
 
 class InputClosed(Message, frozen=True):
-    """Receiver to sender: the receiver needs no more batches of the stream, the data of the edge number
-    ``edge``."""
+    """A receiver's message to the sender of a stream that it needs no more batches. The stream is the data of
+    the edge number ``edge`` between these two members."""
 
     job: int
     edge: int
 
 
 class Terminate(Message, frozen=True):
-    """Coordinator to participant: stop your part of the job. There is no separate answer: :class:`Completed`,
-    which answers the Init, comes as always."""
+    """A coordinator's message to a participant that it stops its part of the job. There is no separate
+    answer: :class:`Completed`, which answers the Init, comes as always."""
 
     job: int
 
 
 class CheckJobs(Message, frozen=True):
-    """Participant to coordinator: do these jobs still run? The answer, :class:`UnknownJobs`, comes only if
-    some don't."""
+    """A participant's question to a coordinator: do these jobs still run? The answer, :class:`UnknownJobs`,
+    comes only if some of them don't."""
 
     jobs: tuple[int, ...]
 
 
 class UnknownJobs(Message, frozen=True):
-    """Coordinator to participant, the answer to :class:`CheckJobs`: these jobs are unknown to me or were
-    cancelled; stop them."""
+    """A coordinator's answer to :class:`CheckJobs`: these jobs are unknown to the coordinator, or were
+    cancelled, and the participant has to stop them."""
 
     jobs: tuple[int, ...]
 
 
 class ListJobs(Message, frozen=True):
-    """A question: which running queries do you coordinate? ``request``: a number that the answer repeats.
-    ``for_clients``: add the queries of the other clients that are connected to you."""
+    """A question for the running queries that the receiver coordinates. ``request``: a number that the answer
+    repeats. ``for_clients``: whether the answer includes the queries of the other clients that are connected
+    to the receiver."""
 
     request: int
     for_clients: bool = False
@@ -124,9 +126,9 @@ class JobList(Message, frozen=True):
 
 
 class CancelQuery(Message, frozen=True):
-    """A request to cancel a query coordinated by ``coordinator``. If the receiver is another member, it
-    forwards the request to the coordinator. Without effect if there is no such query. ``by``: who cancels,
-    for the error's text."""
+    """A request to cancel the query with the id ``query``, which the member or client ``coordinator``
+    coordinates. If the receiver is another member, it forwards the request to the coordinator. The request
+    has no effect if there is no such query. ``by``: who cancels, for the error's text."""
 
     query: int
     coordinator: str
