@@ -193,8 +193,8 @@ def sql(text: str, args: Parameters | None = None, **frames: object) -> "Result 
 
 def default_session() -> Session:
     """Return the session in which :func:`sql` runs statements: the session that :func:`attach` returned last.
-    If there is none, or if it is closed, a new session is made, with settings from the variables
-    ``SQLFRONT_*`` of the environment as for :func:`connect`."""
+    If there is none, or if it is closed, a new session is made, with the settings that the variables
+    ``SQLFRONT_*`` of the environment give."""
     with _lock:
         if not _default or _default[0].closed:
             _default[:] = [open_session(None, {}, None)]

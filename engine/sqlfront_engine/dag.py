@@ -476,11 +476,10 @@ class DAG:
 
     def with_processors(self, processors: Mapping[str, Processor]) -> "DAG":
         """Return a locked copy of the DAG with other processors: a cheap way to run a cached plan with new
-        values. ``processors``: the new processors by the name of their vertex; other vertices keep theirs.
-        Locks this DAG, too.
+        values. ``processors``: the new processors by the names of their vertices; each other vertex keeps its
+        processor. Locks this DAG, too.
 
-        Raises InterfaceError if a processor is not of the same class as the processor that it replaces.
-        """
+        Raises InterfaceError if a processor is not of the same class as the processor that it replaces."""
         self.lock()
         fresh: dict[str, Vertex] = {}
         for name, processor in processors.items():

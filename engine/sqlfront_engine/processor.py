@@ -71,10 +71,11 @@ Steps = Generator[Take | pa.RecordBatch, pa.RecordBatch | None, None]
 
 
 def last_round(pieces: int, instance: int, instances: int) -> Iterator[pa.RecordBatch]:
-    """Yield the marks that an instance of a source emits after its last piece. Of n instances, instance i
-    emits the pieces i, i + n, and so on, each followed by an :data:`END_OF_PIECE`. If in the last round only
-    instances with lower numbers had a piece, this function yields one more mark, else none, so that all
-    instances emit the same number of marks. ``pieces``: the number of pieces of all ``instances``."""
+    """Yield the mark that an instance of a source may lack after its last piece. The pieces of a source go to
+    its instances in turn: instance i of n emits the pieces i, i + n, and so on, each followed by an
+    :data:`END_OF_PIECE`. All instances have to emit equally many marks. So if the last round has a piece only
+    for instances with lower numbers, this function yields one mark more, else none. ``pieces``: the number of
+    pieces of all ``instances``."""
     begun = pieces % instances
     if begun and instance >= begun:
         yield END_OF_PIECE

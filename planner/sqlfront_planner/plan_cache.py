@@ -249,7 +249,7 @@ class PlanCache(Generic[PlanT]):
         return self._count
 
     def clear(self) -> None:
-        """Remove all plans from the cache; prepared statements keep theirs."""
+        """Remove all plans from the cache. A prepared statement keeps the plan that it holds."""
         with self._lock:
             self._shapes, self._alike, self._count = {}, {}, 0
 

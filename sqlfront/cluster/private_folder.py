@@ -60,9 +60,9 @@ class PrivateFolder(ClosingContext):
 
     def open(self, name: str, flags: int = os.O_RDONLY) -> int:
         """Open the file ``name`` of the folder, and return its file descriptor, which the caller closes.
-        ``flags`` as of :func:`os.open`; a new file is readable by this user alone. Raises OSError if the file
-        can't be opened, OperationalError if the file is a link, is no regular file, or belongs to another
-        user."""
+        ``flags``: the flags of :func:`os.open`. A new file is readable by this user alone. Raises OSError if
+        the file can't be opened, OperationalError if the file is a link, is no regular file, or belongs to
+        another user."""
         try:
             descriptor = os.open(
                 name, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, FILE, dir_fd=self.descriptor

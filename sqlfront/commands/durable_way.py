@@ -160,8 +160,7 @@ class _AwaitedJob:
         """Do nothing: the thread in :meth:`wait` sees by itself that the query is cancelled."""
 
     def progress(self) -> Progress:
-        """Return the numbers of the job's stages and tasks: those that have begun, and those of them that are
-        finished."""
+        """Return how many of the job's stages and tasks have begun, and how many of them have finished."""
         status = self._job.status()
         return Progress(status.stages, status.stages_done, status.tasks, status.tasks_done)
 

@@ -223,7 +223,8 @@ def drop_job(run: StatementRun, statement: DropJob) -> CommandOutcome:
 
 
 def service_of(run: StatementRun) -> "JobService":
-    """Return the durable jobs of the session's store. Raises NotSupportedError without a store."""
+    """Return the service for the durable jobs of the session's store. Raises NotSupportedError if the session
+    has no store."""
     if run.context.jobs is None:
         raise NotSupportedError("durable jobs need a store: connect(job_store=...), --job-store")
     return run.context.jobs

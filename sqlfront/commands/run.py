@@ -193,15 +193,16 @@ class StatementRun(msgspec.Struct, frozen=True):
         return found
 
     def all_rows(self, name: str, origin: Entry) -> LogicalPlan:
-        """Return the plan that reads all rows of the table or view ``name``, whose entry is ``origin``: a
-        cached relation is read from its copy; to read the relation itself, pass the entry that it had before
-        CACHE TABLE (:func:`origin_of`)."""
+        """Return the plan that reads all rows of the table or view ``name``. ``origin``: the relation's
+        entry, by which a cached relation is read from its copy, or its entry from before CACHE TABLE
+        (:func:`origin_of`), by which the relation itself is read."""
         return self.found_rows(name, origin)[0]
 
     def found_rows(self, name: str, origin: Entry) -> tuple[LogicalPlan, Lookups]:
-        """Return the plan that reads all rows of the table or view ``name``, as :meth:`all_rows` does; and
-        the names that a view's query has looked up, with the entries that were found for them (empty for a
-        table)."""
+        """Return the plan that reads all rows of the table or view ``name``, and the names that a view's
+        query has looked up, with the entries that were found for them (empty for a table). ``origin``: the
+        relation's entry, by which a cached relation is read from its copy, or its entry from before CACHE
+        TABLE (:func:`origin_of`), by which the relation itself is read."""
         if isinstance(origin, TableEntry):
             table = origin.table
             return LogicalScan(name, table, table.snapshot(), tuple(range(len(table.schema)))), {}

@@ -80,13 +80,12 @@ def _place(entry: Entry) -> tuple[str, str]:
 
 def columns_of(entry: Entry, context: "Context") -> tuple[pa.Schema | None, Lookups | None]:
     """Return the columns of a relation of this session, and the names that were looked up to find the
-    columns, with the entries found for the names: as long as these names find the same entries, the columns
-    are right, so that callers may store them.
+    columns, each with the entry found for it. A caller may store the columns: they are right as long as these
+    names find the same entries.
 
     Columns: for a view whose query is no longer valid, the columns that it had when it was made; None if
-    these aren't known. Lookups: empty for a table, None if the columns may change at any time, such as those
-    of a view over ``parquet.`path```.
-    """
+    these aren't known. Lookups: empty for a table, None if the columns may change at any time, such as the
+    columns of a view over ``parquet.`path```."""
     if isinstance(entry, TableEntry):
         return entry.table.schema, {}
     catalog = context.catalog.seen_by(entry)

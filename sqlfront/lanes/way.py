@@ -36,4 +36,4 @@ class QueryWay(Way, Protocol):
 
     def explain(self, request: StatementRequest, statement: "Explain") -> "Result | Replan":
         """Return the result of EXPLAIN for the query; return a Replan if the query needs another way.
-        ``request`` and ``statement`` are those of EXPLAIN."""
+        ``request`` and ``statement``: the request and the statement of the EXPLAIN itself."""

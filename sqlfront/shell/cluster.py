@@ -87,9 +87,9 @@ def _member(options: argparse.Namespace) -> int:
 
 def service_settings(options: argparse.Namespace, number: int = 0) -> dict[str, str]:
     """Return the settings for the service that a member runs (:func:`sqlfront.cluster.service.service`):
-    tracing, the job store, and the address of its metrics, whose port is that of ``--metrics`` plus the
-    member's ``number``. Raises ProgrammingError if ``--metrics`` is not ``host:port``, or the sum is no valid
-    port."""
+    tracing, the job store, and the address of its metrics. The port of that address is the port of
+    ``--metrics`` plus the member's ``number``. Raises ProgrammingError if ``--metrics`` is not ``host:port``,
+    or the sum is no valid port."""
     settings = {"tracing": "on"} if options.tracing else {}
     if options.job_store is not None:
         settings["job_store"] = options.job_store

@@ -109,11 +109,13 @@ class SqlfrontCompiler(SQLCompiler):
         raise exc.CompileError(f"values of type {kind!r} have no items in SQL")
 
     def visit_ilike_op_binary(self, binary: Element, operator: Element, **kw: Option) -> str:
-        """Return ILIKE, which Spark has, so that no ``lower`` is needed."""
+        """Return the SQL of a match with a pattern in which case doesn't count. Spark has ILIKE, so that the
+        SQL needs no ``lower``."""
         return self._like("ILIKE", binary, **kw)
 
     def visit_not_ilike_op_binary(self, binary: Element, operator: Element, **kw: Option) -> str:
-        """Return NOT ILIKE, which Spark has, so that no ``lower`` is needed."""
+        """Return the SQL of a test that a pattern, in which case doesn't count, does not match. Spark has NOT
+        ILIKE, so that the SQL needs no ``lower``."""
         return self._like("NOT ILIKE", binary, **kw)
 
     def _like(self, word: str, binary: Element, **kw: Option) -> str:
@@ -122,16 +124,19 @@ class SqlfrontCompiler(SQLCompiler):
         return text if escape is None else f"{text} ESCAPE {string_literal(escape)}"
 
     def visit_regexp_match_op_binary(self, binary: Element, operator: Element, **kw: Option) -> str:
-        """Return RLIKE for a match with a regular expression; the expression is Java's."""
+        """Return the SQL of a match with a regular expression, which is one of Java's: Spark's operator
+        RLIKE."""
         pattern = self._pattern(binary, self.process(binary.right, **kw))
         return f"{self.process(binary.left, **kw)} RLIKE {pattern}"
 
     def visit_not_regexp_match_op_binary(self, binary: Element, operator: Element, **kw: Option) -> str:
-        """Return NOT around the RLIKE of a match with a regular expression."""
+        """Return the SQL of a test that a regular expression does not match: NOT and Spark's operator
+        RLIKE."""
         return f"NOT ({self.visit_regexp_match_op_binary(binary, operator, **kw)})"
 
     def visit_regexp_replace_op_binary(self, binary: Element, operator: Element, **kw: Option) -> str:
-        """Return ``regexp_replace`` for a replacement by a regular expression; the expression is Java's."""
+        """Return the SQL of a replacement by a regular expression, which is one of Java's: a call of
+        ``regexp_replace``."""
         pattern, replacement = (self.process(clause, **kw) for clause in binary.right.clauses)
         text = self.process(binary.left, **kw)
         return f"regexp_replace({text}, {self._pattern(binary, pattern)}, {replacement})"
@@ -142,14 +147,14 @@ class SqlfrontCompiler(SQLCompiler):
         return pattern if not flags else f"concat({string_literal(f'(?{flags})')}, {pattern})"
 
     def visit_mod_binary(self, binary: Element, operator: Element, **kw: Option) -> str:
-        """Return the remainder with a single percent sign; SQLAlchemy's own method doubles the sign, for
-        drivers that need it."""
+        """Return the SQL of a remainder, with a single percent sign; SQLAlchemy's own method doubles the
+        sign, for drivers that need it."""
         return f"{self.process(binary.left, **kw)} % {self.process(binary.right, **kw)}"
 
     def visit_floordiv_binary(self, binary: Element, operator: Element, **kw: Option) -> str:
-        """Return the quotient rounded down, as Python's ``//``. For integers the quotient is computed by DIV,
-        which is exact but rounds towards zero, and then corrected; Spark's slash would make DOUBLEs of
-        integers."""
+        """Return the SQL of a quotient rounded down, as Python's ``//`` rounds. For integers the quotient is
+        computed by DIV, which is exact but rounds towards zero, and then corrected; Spark's slash would make
+        DOUBLEs of integers."""
         if not (_is_integer(binary.left) and _is_integer(binary.right)):
             return super().visit_floordiv_binary(binary, operator, **kw)
         left, right = self.process(binary.left, **kw), self.process(binary.right, **kw)
@@ -158,11 +163,11 @@ class SqlfrontCompiler(SQLCompiler):
     # ---- functions
 
     def visit_random_func(self, function: Element, **kw: Option) -> str:
-        """Return Spark's function ``rand``."""
+        """Return the SQL of a random number: a call of Spark's function ``rand``."""
         return f"rand{self.function_argspec(function, **kw) or '()'}"
 
     def visit_aggregate_strings_func(self, function: Element, **kw: Option) -> str:
-        """Return Spark's function ``listagg``, which joins the texts of a group."""
+        """Return the SQL that joins the texts of a group: a call of Spark's function ``listagg``."""
         kw.pop("use_function_name", None)
         return super().visit_aggregate_strings_func(function, use_function_name="listagg", **kw)
 

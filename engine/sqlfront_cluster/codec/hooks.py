@@ -35,7 +35,8 @@ _schemas: Final = Memo[bytes, pa.Schema](_KEPT)
 
 def encode_hook(value: object) -> object:
     """Return the encodable form of ``value``: an Arrow type, a schema, a user function or an empty mapping
-    proxy; for ``msgspec.msgpack.Encoder(enc_hook=...)``. Raises TypeError for any other value."""
+    proxy. ``msgspec.msgpack.Encoder`` calls this function (``enc_hook``) for types that it doesn't know.
+    Raises TypeError for any other value."""
     known = _encoded.get(id(value))
     if known is not None:
         return known[1]
@@ -52,8 +53,9 @@ def encode_hook(value: object) -> object:
 
 def decode_hook(kind: type, encoded: object) -> object:
     """Return the value of type ``kind`` (``pa.DataType`` or ``pa.Schema``) from ``encoded``, which may come
-    from an untrusted sender; for ``msgspec.msgpack.Decoder(dec_hook=...)``. Raises NotSupportedError for user
-    functions, ValueError for malformed data, TypeError for another ``kind``."""
+    from an untrusted sender. ``msgspec.msgpack.Decoder`` calls this function (``dec_hook``) for types that it
+    doesn't know. Raises NotSupportedError for user functions, ValueError for malformed data, TypeError for
+    another ``kind``."""
     if kind is pa.DataType:
         data_type = _types.get(encoded)  # type: ignore[call-overload]
         return _decode_type(encoded) if data_type is None else data_type

@@ -46,8 +46,8 @@ class Gate:
         self._epoll.modify(self._descriptor, _IN)
 
     def wake(self) -> None:
-        """Open the gate, and wake the reading thread even if no bytes have arrived. (The gate then also waits
-        until the socket is writable, which it is at once or soon.)"""
+        """Open the gate, and wake the reading thread even if no bytes have arrived: the thread then waits
+        also for room to write, which a socket has at once or soon."""
         self._epoll.modify(self._descriptor, _IN | _OUT)
 
     def release(self) -> None:

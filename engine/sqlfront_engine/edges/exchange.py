@@ -252,8 +252,8 @@ class RemoteInput:
         return self._wire.unpack(self._stream, parcel.content)
 
     def abandon(self) -> None:
-        """Take no more batches: drop the waiting parcels, and, unless the stream has ended, send the sender
-        one message that no more batches are wanted."""
+        """Take no more batches: drop the batches that have arrived and wait, and, unless the stream has
+        ended, send the sender one message that no more batches are wanted."""
         if not self._abandoned:
             self._abandoned = True
             self._parcels.clear()

@@ -37,7 +37,8 @@ Polled: TypeAlias = pa.RecordBatch | Nothing | None
 
 
 class Wakeable(Protocol):
-    """The user of one end of a queue, woken after a change: a tasklet, or the reader of a result."""
+    """The user of one end of a queue, a tasklet or the reader of a result, which is woken after a change of
+    the queue."""
 
     def wake(self) -> None:
         """Have this tasklet or reader check its queues again, since a queue has changed. May be called on

@@ -65,7 +65,7 @@ class JobElsewhere(Job, Protocol):
     """A job that belongs to a query but runs outside the engine, such as a job of Spark."""
 
     def progress(self) -> Progress:
-        """Return how many of the job's stages and tasks are finished."""
+        """Return how many stages and tasks the job has, and how many of them have finished."""
 
 
 class QueryRun:

@@ -191,8 +191,9 @@ def _only_member(vertex: Vertex, placement: Placement) -> str:
 
 
 def resolve(member: str, placement: Placement) -> str:
-    """Return the name of a member of the job; for :data:`~sqlfront_engine.dag.COORDINATOR` the coordinator's
-    name. Raises InterfaceError if the member doesn't take part in the job."""
+    """Return the name of the member that ``member`` stands for in a job: the coordinator's name for
+    :data:`~sqlfront_engine.dag.COORDINATOR`, else ``member`` itself. Raises InterfaceError if the member
+    doesn't take part in the job."""
     name = placement.coordinator if member == COORDINATOR else member
     if name not in placement.participants:
         raise InterfaceError(f"the target member {name!r} doesn't take part in the job")

@@ -47,9 +47,10 @@ class SpoolFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class SpoolSettings(msgspec.Struct, frozen=True):
     """The settings of a spool file's writer.
 
-    ``compression``: that of the record batches. ``buffer_size``: the bytes of rows that are collected before
-    they are written, at most 1 GiB; writing a bucket takes the bucket's bytes of memory once more. ``fsync``:
-    if true, a finished file survives a failure of the machine; if false, only a failure of the process."""
+    ``compression``: the compression of the record batches. ``buffer_size``: the bytes of rows that are
+    collected before they are written, at most 1 GiB; writing a bucket takes the bucket's bytes of memory once
+    more. ``fsync``: if true, a finished file survives a failure of the machine; if false, only a failure of
+    the process."""
 
     compression: Compression = "lz4"
     buffer_size: int = 8 * 2**20

@@ -137,7 +137,7 @@ def encode(column: pa.Array) -> Codes:
 
 def to_hashable(column: pa.Array) -> pa.Array | None:
     """Return the column in a type that Arrow's dictionary and lookup kernels know: strings and binaries
-    unchanged, wide decimals as binaries of 16 bytes; None for nested types. For columns for which
+    unchanged, wide decimals as binaries of 16 bytes; None for nested types. The column must be one for which
     :func:`as_integers` returns None."""
     data_type = column.type
     if pa.types.is_decimal128(data_type):

@@ -52,13 +52,14 @@ class Lists(msgspec.Struct, frozen=True):
 
 
 def inner(column: pa.Array) -> pa.Array:
-    """Convert a column in physical form to the form that values have inside a nested column: decimals become
-    decimal128, dictionary strings plain."""
+    """Convert a column to the form that values have inside a nested column: decimals become decimal128,
+    dictionary strings plain. ``column``: a column in physical form."""
     return widened(plain(column))
 
 
 def outer(column: pa.Array) -> pa.Array:
-    """Convert a child of a nested column to physical form: decimals of at most 18 digits become decimal64."""
+    """Convert values from inside a nested column to the physical form of a column of their own: decimals of
+    at most 18 digits become decimal64, other values stay as they are."""
     return narrowed(column)
 
 

@@ -28,12 +28,13 @@ class Rows:
         return self.batch.column(ordinal)
 
     def select(self, indices: pa.Array) -> "Rows":
-        """Return the rows at ``indices`` (positions among these rows), with an empty memo; a column is
-        gathered when it is first read."""
+        """Return the rows at ``indices`` (positions among these rows), without the values of expressions that
+        were computed for all rows. A column is gathered when it is first read."""
         return _SelectedRows(self, indices)
 
     def part(self, start: int, length: int) -> "Rows":
-        """Return ``length`` of these rows, from row ``start`` on, with an empty memo."""
+        """Return ``length`` of these rows, from row ``start`` on, without the values of expressions that were
+        computed for all rows."""
         return Rows(self.batch.slice(start, length))
 
 

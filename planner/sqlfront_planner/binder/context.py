@@ -366,9 +366,9 @@ class StatementContext(msgspec.Struct):
         return parameter
 
     def titled(self, expression: Expr) -> Expr:
-        """Return the literal by whose text a column is named: for a parameter a literal with its value, for
-        any other expression the expression itself. The plan then depends on the value (:meth:`pin`), unless
-        the parameter is in ``titles``, by which the column is named anew in each run."""
+        """Return the literal whose text is the name of a result column. For a parameter, the literal has the
+        parameter's value, and the plan then serves only statements with this value (:meth:`pin`), unless
+        ``titles`` says that each run names the column anew. Any other expression is returned unchanged."""
         if isinstance(expression, Parameter) and expression in self.titles.values():
             return Literal(expression.type, self._value(expression.index))
         return self.known_value(expression)
@@ -406,7 +406,8 @@ class StatementContext(msgspec.Struct):
         return self._value(place)
 
     def filled(self) -> Arguments:
-        """Return the arguments, with the values of the lifted literals in their positions."""
+        """Return the arguments of the statement, including the values of the literals that parameters have
+        replaced."""
         return self.arguments.with_literals(self._filled)
 
     def _value(self, place: int) -> object:

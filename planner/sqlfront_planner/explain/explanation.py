@@ -295,8 +295,9 @@ def explained_scans(
 
 
 def with_spark(job: ExplainedJob, spent: Mapping[str, float]) -> ExplainedJob:
-    """Return the job with ``spark_seconds`` set in each scan: the seconds until Spark's last row for the scan
-    had arrived, which ``spent`` has by the name of the scanned table."""
+    """Return the job with the times of Spark's scans. ``spent``: for each table that Spark has scanned, by
+    name, the seconds until Spark's last row of the scan had arrived. Each scan of the job gets its time as
+    ``spark_seconds``, None if Spark has not scanned its table."""
     scans = tuple(replace(scan, spark_seconds=spent.get(scan.table)) for scan in job.scans)
     return replace(job, scans=scans)
 

@@ -469,8 +469,9 @@ class DescribeQuery(msgspec.Struct, frozen=True):
 
 
 class SetOption(msgspec.Struct, frozen=True):
-    """``SET key = value``. ``value`` None: the statement shows the setting; ``key`` None: it shows all
-    settings. ``value`` is a query for a time zone given as an interval, the offset from UTC."""
+    """``SET key = value``. If ``value`` is None, the statement shows the setting; if ``key`` is None, it
+    shows all settings. ``value`` is a query only for ``SET TIME ZONE INTERVAL ...``: the query returns the
+    interval, the zone's offset from UTC."""
 
     key: str | None = None
     value: str | Query | None = None

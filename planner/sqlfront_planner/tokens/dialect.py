@@ -63,7 +63,7 @@ class SparkSyntax(Dialect):
     }
 
     class Tokenizer(tokens.Tokenizer):
-        """Spark's tokenizer."""
+        """The tokenizer of Spark's SQL: the words, quotes and comments that Spark knows."""
 
         QUOTES = ["'", '"']
         RAW_STRINGS = [(prefix + quote, quote) for quote in "'\"" for prefix in "rR"]

@@ -27,13 +27,12 @@ class Lookup(msgspec.Struct, frozen=True, array_like=True, tag=1):
     """The question to a member for the rows of each key. ``version``: the key under which the member has its
     share of the table's version. ``table``: the table's name, for errors. ``dealt``: the version of the
     member list that last changed the owners of partitions when the lookup was planned. ``by``: the ordinals
-    of the key's columns; ``columns``: those of the wanted columns. ``keys``: the keys, encoded by
+    of the key's columns. ``columns``: the ordinals of the wanted columns. ``keys``: the keys, encoded by
     :func:`~sqlfront_cluster.codec.rows.encode_rows`. ``numbered``: whether ``columns`` may have the ordinal
     after the table's last column, which stands for the row's number.
 
     The answer is the rows of each key; or :data:`BEYOND` if a value is beyond Python's years, or
-    :data:`TOO_MANY` if the keys have too many rows.
-    """
+    :data:`TOO_MANY` if the keys have too many rows."""
 
     version: str
     table: str

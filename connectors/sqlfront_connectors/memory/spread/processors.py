@@ -20,8 +20,9 @@ from sqlfront_values.partitioning.partitions import DEFAULT_PARTITIONS, key_hash
 
 class ShareScan(MemoryScan, frozen=True):
     """A source of the rows in the member's share of one version of a table whose rows are spread over
-    members. The columns, partitions, keys and filters are those of :class:`MemoryScan`. ``resource``: the key
-    under which members have their shares of the version.
+    members. The fields ``columns``, ``partitions``, ``keys`` and ``filters`` mean the same as in
+    :class:`MemoryScan`, a source of rows of this process. ``resource``: the key under which members have
+    their shares of the version.
 
     If the table is partitioned, each instance reads the rows of its own partitions; otherwise the member's
     instances share the slices in turn. ``dealt``: the version of the member list that last changed the owners
@@ -29,8 +30,7 @@ class ShareScan(MemoryScan, frozen=True):
     that it owns now. Otherwise partitions have changed their owners since the version was made: only the
     members ``holders`` have shares, and each of them reads its whole share. Raises OperationalError with
     SQLSTATE 40001 if the version is gone, or partitions have changed their owners since the query was
-    planned.
-    """
+    planned."""
 
     dealt: int = 0
     holders: tuple[str, ...] | None = None

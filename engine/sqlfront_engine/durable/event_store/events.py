@@ -101,8 +101,8 @@ class Split(_Part, frozen=True):
 
 class Manifest(_Part, frozen=True):
     """The spool files that a task has written, one for each output of its stage; or the files of the job's
-    result. (A change of :class:`~sqlfront_engine.spool.spool_file.SpoolFile` changes each event with a
-    manifest.)"""
+    result. The fields of :class:`~sqlfront_engine.spool.spool_file.SpoolFile` are thus a part of each event
+    that has a manifest."""
 
     files: tuple[SpoolFile, ...] = ()
 
@@ -259,15 +259,15 @@ class SinkPrepared(Event, frozen=True):
 
 
 class SinkCommitted(Event, frozen=True):
-    """The staged rows are in the target. This event is durable before anybody learns of the commit.
-    ``token`` is that of :class:`SinkPrepared`."""
+    """The staged rows are in the target. This event is durable before anybody learns of the commit. ``token``
+    identifies the commit, as in the earlier :class:`SinkPrepared`."""
 
     token: str
 
 
 class CancelRequested(Event, frozen=True):
-    """A user cancels the job. This event is durable before the user gets an answer. ``at``: microseconds
-    since 1970, UTC."""
+    """A ``user`` has asked to cancel the job. This event is durable before the user gets an answer. ``at``:
+    the time, in microseconds since 1970, UTC."""
 
     user: str
     at: int
@@ -285,7 +285,7 @@ class JobEnded(Event, frozen=True):
 
 
 class CleanupDone(Event, frozen=True):
-    """The outputs and staged files of the job are removed, except those of the result."""
+    """The job's spool files and the staged files are removed, except the files of the result."""
 
 
 # ---- numbers and versions

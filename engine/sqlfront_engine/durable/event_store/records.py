@@ -42,9 +42,9 @@ LONGEST_PAYLOAD: Final = 2**32 - 1
 
 class Record(msgspec.Struct, frozen=True):
     """An event of a log as stored. ``number`` and ``version`` name the kind of event
-    (:data:`~sqlfront_engine.durable.event_store.events.KINDS`); ``sequence`` is the number of the record in
-    the log, ``durable`` that of the last record known durable when this record was written. ``frame`` has all
-    bytes of the record: its numbers, the event's JSON and checksums."""
+    (:data:`~sqlfront_engine.durable.event_store.events.KINDS`). ``sequence`` is the number of the record in
+    the log, and ``durable`` the number of the last record that was known to be durable when this record was
+    written. ``frame`` has all bytes of the record: its numbers, the event's JSON and checksums."""
 
     epoch: int
     sequence: int
@@ -60,8 +60,8 @@ class Record(msgspec.Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """The event's name, such as ``task_finished``; for an unknown event or version a text with the
-        numbers."""
+        """The event's name, such as ``task_finished``. If this version of sqlfront doesn't know the event, a
+        text with the event's number; if it doesn't know the event's version, the name and the version."""
         kind = KINDS.get(self.number)
         if kind is None:
             return f"type {self.number}"

@@ -26,18 +26,18 @@ logger = logging.getLogger(__name__)
 
 @runtime_checkable
 class Writer(Protocol):
-    """An opened sink, which takes the rows of one instance. Results of its methods are ignored."""
+    """An opened sink, which takes the rows of one instance. The results of the methods are ignored."""
 
     def write(self, batch: pa.RecordBatch) -> object:
         """Write the rows of ``batch``, whose columns have logical types. The result is ignored."""
 
     def finish(self) -> object:
-        """Make all rows permanent. Called after the last batch, but not if the job fails or is cancelled. The
-        result is ignored."""
+        """Make all rows permanent. This method is called after the last batch, but not if the job fails or is
+        cancelled. The result is ignored."""
 
     def close(self) -> object:
-        """Free the writer's resources. The last call in any case, also after an error; its errors are logged
-        and ignored."""
+        """Free the writer's resources. This method is called last in any case, also after an error; its
+        errors are logged and ignored."""
 
 
 class Sink(Processor, frozen=True):

@@ -36,7 +36,8 @@ class Liberties(msgspec.Struct, frozen=True):
 
 
 class JsonSyntaxError(ValueError):
-    """An error for a text that is not JSON; the scanner's ``place`` is where the error was noticed."""
+    """An error for a text that is not JSON. The position at which the error was noticed is the ``place`` of
+    the scanner that has raised the error."""
 
 
 class JsonEncodingError(JsonSyntaxError):

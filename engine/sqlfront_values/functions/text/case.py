@@ -66,12 +66,12 @@ def _capitalize(word: str) -> str:
 
 
 def upper_array(column: pa.Array) -> pa.Array:
-    """Return a plain string column with each text in upper case, as by :func:`upper_text`."""
+    """Return a plain string column with each text in upper case, by the rules of :func:`upper_text`."""
     return _mapped(column, "ascii_upper", upper_text)
 
 
 def lower_array(column: pa.Array) -> pa.Array:
-    """Return a plain string column with each text in lower case, as by :func:`lower_text`."""
+    """Return a plain string column with each text in lower case, by the rules of :func:`lower_text`."""
     return _mapped(column, "ascii_lower", lower_text)
 
 

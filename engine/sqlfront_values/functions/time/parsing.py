@@ -30,8 +30,8 @@ class ParseError(ValueError):
 
 
 class ParsedFields(msgspec.Struct):
-    """The fields of a text that are read so far: ``numbers`` by pattern letter, and ``zone`` as an offset in
-    seconds or as an identifier (None: no zone was read)."""
+    """The fields that were read from a text so far. ``numbers``: the numbers by pattern letter. ``zone``: the
+    time zone, an offset in seconds or an identifier; None if no zone was read."""
 
     numbers: dict[str, int] = msgspec.field(default_factory=dict)
     zone: int | str | None = None
@@ -42,8 +42,8 @@ class ParsedFields(msgspec.Struct):
 
 
 class ParsedTime(msgspec.Struct, frozen=True):
-    """A local time in microseconds since 1970, and its zone as in :class:`ParsedFields` (None: the text has
-    no zone)."""
+    """A local time that was read from a text. ``local``: microseconds since 1970. ``zone``: the time zone in
+    the text, an offset in seconds or an identifier; None if the text has no zone."""
 
     local: int
     zone: int | str | None

@@ -72,12 +72,12 @@ def bind_aggregate(
     condition: exp.Expr | None = None,
     ignore_nulls: bool = False,
 ) -> Expr:
-    """Bind an aggregate call over the input's row: add the call to the SELECT's calls, and return the
-    stand-in for its value. ``condition`` is the condition of FILTER, None without FILTER.
+    """Bind an aggregate call over the input's row. Add the call to the calls that the SELECT computes, and
+    return the expression that stands for the call's value in the select list. ``condition``: the condition of
+    FILTER, None without FILTER.
 
     Raises ProgrammingError: NESTED_AGGREGATE_FUNCTION, and INVALID_WHERE_CONDITION or a similar error in
-    clauses that allow no aggregate.
-    """
+    clauses that allow no aggregate."""
     collector = binder.aggregates
     if binder.inside_aggregate:
         raise failure(

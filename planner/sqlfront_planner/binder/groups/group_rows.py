@@ -236,8 +236,9 @@ class GroupRow(msgspec.Struct, frozen=True):
         return expression.with_children(changed)
 
     def over_order(self, expression: Expr, node: exp.Expr) -> Expr:
-        """Return an expression of ORDER BY rewritten over the groups' row as by :meth:`over`, except that a
-        column that isn't grouped raises UNRESOLVED_COLUMN."""
+        """Return an expression of ORDER BY, which is over the input's row, rewritten as an expression over
+        the groups' row. ``node`` is the expression's node, for messages. Raises UNRESOLVED_COLUMN or
+        MISSING_GROUP_BY if the expression needs a column that isn't grouped."""
         try:
             return self.over(expression, node)
         except ProgrammingError as error:

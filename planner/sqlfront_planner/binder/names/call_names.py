@@ -121,7 +121,8 @@ UNIT_FUNCTIONS: Final = {
 
 
 def call_text(node: exp.Expr, binder: Binder, text: Text) -> str:
-    """Return Spark's text of a function call; ``text`` returns the text of an argument's node."""
+    """Return the text of a function call as Spark writes it in the name of a result column. ``text`` returns
+    the text of an argument's node."""
     written = node.this if isinstance(node.this, str) else node.this.name
     name = str(written).removeprefix(FUNCTION_MARK).lower()
     special = _CALLS.get(name)

@@ -192,12 +192,11 @@ def column_equality(predicate: Expr) -> tuple[int, int] | None:
 
 
 def split_keys(parts: Iterable[Expr], left_width: int) -> tuple[tuple[JoinKey, ...], tuple[Expr, ...]]:
-    """Split conjuncts over the left row followed by the right row, as of a join's condition, into join keys
-    and all other conjuncts. ``left_width``: the number of columns of the left row.
+    """Split conjuncts of a join's condition into join keys and all other conjuncts. The conjuncts are over
+    the left row followed by the right row. ``left_width``: the number of columns of the left row.
 
     A key is an equality between an expression over the left row only and an expression over the right row
-    only.
-    """
+    only."""
     keys: list[JoinKey] = []
     rest: list[Expr] = []
     for part in parts:
