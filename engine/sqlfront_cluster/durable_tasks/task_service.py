@@ -73,8 +73,8 @@ class StartTask(_Question, frozen=True):
     """The coordinator's request that a member begins a run of a task. ``stage``: the number of the task's
     stage. ``ranges``: for each task of the stage, the half-open range of the buckets that it reads.
     ``buckets``: the number of buckets among which the stage's output rows are divided. ``task``: the number
-    of the task in its stage. ``attempt``: the attempt at the task that the run is. ``files``: for each input
-    of the stage, the spool files of all tasks that wrote it."""
+    of the task in its stage. ``attempt``: which attempt at the task the run is. ``files``: for each input of
+    the stage, the spool files of all tasks that wrote it."""
 
     stage: int
     ranges: tuple[tuple[int, int], ...]
