@@ -78,8 +78,9 @@ class OnlyOn(msgspec.Struct, frozen=True):
 
     @classmethod
     def owner_of(cls, key: Sequence[Literal], partition_count: int = DEFAULT_PARTITIONS) -> Self:
-        """Return the place on the member that owns the partition of a key. ``key``: the values of the
-        partition key's columns, in their order. ``partition_count``: the number of partitions."""
+        """Return the place of a vertex whose single instance runs on the member that owns the partition of a
+        key. ``key``: the values of the partition key's columns, in their order. ``partition_count``: the
+        number of partitions."""
         columns = [from_values([value.value], physical(value.type)) for value in key]
         return cls(partition=int(partitions.partition_ids(columns, 1, partition_count)[0]))
 
@@ -123,10 +124,11 @@ class Vertex(msgspec.Struct, frozen=True, eq=False):
 class EdgeConfig(msgspec.Struct, frozen=True):
     """The sizes of an edge's buffers. Raises InterfaceError unless all are positive.
 
-    ``queue_size``: batches per queue, that is per pair of a producer's and a consumer's instance. Between
-    members: ``packet_size_limit``: bytes of a packet; batches are never split. ``receive_window``: bytes that
-    may be under way before the first are consumed. ``receive_window_multiplier``: later, a sender may be
-    ahead by so many times the bytes that its receiver has handled in one flow-control period."""
+    ``queue_size``: batches per queue; there is one queue for each pair of a producer's and a consumer's
+    instance. The other sizes are for edges between members. ``packet_size_limit``: bytes of a packet; batches
+    are never split. ``receive_window``: bytes that may be under way before the first are consumed.
+    ``receive_window_multiplier``: later, the sender may be ahead of its receiver by the bytes that the
+    receiver has handled in one flow-control period, times this number."""
 
     #: Batches per queue, that is per pair of producer and consumer instance.
     queue_size: int = DEFAULT_QUEUE_SIZE
@@ -195,8 +197,8 @@ class Edge(msgspec.Struct, frozen=True, eq=False):
 
     def isolated(self) -> Self:
         """Return a copy of the edge that connects each instance of the producer with instances of the
-        consumer that the instances' numbers determine, which preserves the order of rows. For local edges
-        only."""
+        consumer that the instances' numbers determine, which preserves the order of rows. Only a local edge
+        can be isolated."""
         return replace(self, routing=Routing.ISOLATED)
 
     def partitioned(self, key_columns: Sequence[int]) -> Self:

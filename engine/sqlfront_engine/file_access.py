@@ -78,8 +78,8 @@ class FileAccess(msgspec.Struct, frozen=True):
         return FileAccess((*self.roots, real), self.elsewhere)
 
     def beside(self, others: "FileAccess") -> "FileAccess":
-        """Return the access of a client of a cluster: the client's files are those of ``self``, the members'
-        files those of ``others``."""
+        """Return the access of a client of a cluster: the client opens the files that ``self`` allows, the
+        members open the files that ``others`` allows."""
         return FileAccess(self.roots, None if others.roots == self.roots else others.roots)
 
     def is_shared(self, paths: Iterable[str]) -> bool:

@@ -50,7 +50,7 @@ class Runnable(Protocol):
 
     @property
     def vertex(self) -> str:
-        """The name of the work for messages: that of a tasklet's vertex."""
+        """The name of the work for messages: the name of a tasklet's vertex."""
 
     def run(self) -> bool:
         """Do a part of the work; return whether all of it is done."""

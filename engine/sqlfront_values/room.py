@@ -180,8 +180,9 @@ def state() -> dict[str, object]:
 
 
 def resume(state: dict[str, object], is_stopped: Callable[[], bool] | None = None) -> None:
-    """Give this thread the ``state`` of another thread, which waits until this thread is done. :func:`check`
-    raises here if the ``is_stopped`` function in ``state`` or the argument ``is_stopped`` returns True."""
+    """Let this thread continue the work of another thread, which waits meanwhile. ``state``: the other
+    thread's memory account, limits and functions, as :func:`state` has returned them. :func:`check` raises
+    here if the ``is_stopped`` function in ``state`` or the argument ``is_stopped`` returns True."""
     vars(_room).update(state)
     before = _room.is_stopped
     if is_stopped is not None:

@@ -56,12 +56,11 @@ class NamedRelation:
 
 
 class TableEntry(NamedRelation, msgspec.Struct, frozen=True, eq=False):
-    """A named table. In SQL, a ``temporary`` entry is a temporary view whose rows are those of ``table``.
+    """A named table. In SQL, a ``temporary`` entry is a temporary view, which has the rows of ``table``.
 
     A temporary entry has no ``database``, unless it is global (GLOBAL_TEMP) or stands for a relation of the
-    attached Spark session; then ``database`` is the relation's complete qualifier. ``details`` are comments
-    and properties; after CACHE TABLE, when queries read the table's copy in memory, they are still those of
-    the table itself."""
+    attached Spark session; then ``database`` is the relation's complete qualifier. ``details`` are the
+    table's comments and properties, also after CACHE TABLE, when ``table`` is the table's copy in memory."""
 
     name: str
     table: Table

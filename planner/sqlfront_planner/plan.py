@@ -91,8 +91,8 @@ class Template(msgspec.Struct, frozen=True):
     ) -> Callable[[Expr], Expr]:
         """Return a function from expression to expression: for a Parameter or RunValue it returns the literal
         with the value in this run, for any other expression the expression itself. ``arguments``: the
-        parameters' values by index; ``values``: the values of the run, such as ``current_date``, None = those
-        of the current time in UTC."""
+        parameters' values by index; ``values``: the values of the run, such as ``current_date``, None = the
+        values at the current time in UTC."""
         return _literals(arguments, values or run_values.RunValues(Settings()))
 
 
@@ -142,9 +142,9 @@ class QueryPlan(msgspec.Struct, frozen=True):
     ) -> tuple[DAG, Mapping[str, object]]:
         """Return the DAG of one run, in which values replace the parameters and the run's values, and the
         objects for the DAG's sources, by key, without the rows of the ``shared`` subplans. ``arguments``: the
-        parameters' values by index; ``values``: the values of the run, such as ``current_date``, None = those
-        of the current time in UTC. Raises OperationalError (SQLSTATE 40001) if the rows of a scanned table
-        have moved to other members since the query was planned."""
+        parameters' values by index; ``values``: the values of the run, such as ``current_date``, None = the
+        values at the current time in UTC. Raises OperationalError (SQLSTATE 40001) if the rows of a scanned
+        table have moved to other members since the query was planned."""
         return self.template.bind(arguments, values)
 
 

@@ -86,8 +86,8 @@ NO_DETAILS = RelationDetails()
 
 
 def changed(texts: Texts, given: Mapping[str, str], without: Iterable[str] = ()) -> Texts:
-    """Return ``texts``, sorted by name, with the entries of ``given`` added or replacing those of the same
-    names, and without the entries named in ``without``.
+    """Return ``texts``, sorted by name, with the entries of ``given``, each added or in place of the entry
+    with the same name, and without the entries named in ``without``.
 
     >>> changed((("a", "1"), ("b", "2")), {"c": "3"}, ["a"])
     (('b', '2'), ('c', '3'))

@@ -46,8 +46,8 @@ _numbers = itertools.count(1)
 
 class SharedRows:
     """A table of the rows of ``plan``, a subplan that a query reads in several places: in each run a job
-    computes the rows once, for all scans of this object. The table has one version, which is the table
-    itself. ``name`` is for display."""
+    computes the rows once, for all scans of this object. The table has a single version, and is its own
+    snapshot. ``name``: the table's name in EXPLAIN."""
 
     #: The name of the format, ``shared``.
     format = "shared"

@@ -49,8 +49,8 @@ class FileRelation(msgspec.Struct, frozen=True, tag=True):
 
 class ViewRelation(msgspec.Struct, frozen=True, tag=True):
     """The entry of a view in the cluster's catalog. ``sql``: the text of the view's query. ``columns``: the
-    names that replace those of the query's columns, empty = none. ``schema``: the query's columns at the
-    view's creation, None = not known."""
+    names of the view's columns, which replace the names in the query; empty = the query's names. ``schema``:
+    the query's columns at the view's creation, None = not known."""
 
     name: str
     sql: str
@@ -76,8 +76,8 @@ def relation_key(name: str) -> str:
 
 
 def tables_of(relation: Relation) -> tuple[str, ...]:
-    """Return the identities (ids) of the memory tables that the relation refers to: of a memory table its
-    own; of a cached relation that of its copy in memory, then that of the cached table if it is a memory
+    """Return the identities (ids) of the memory tables that the relation refers to: the id of a memory table;
+    for a cached relation, the id of its copy in memory, then the id of the cached table if it is a memory
     table. Empty for other relations."""
     match relation:
         case MemoryRelation():

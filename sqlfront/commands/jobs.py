@@ -110,9 +110,10 @@ def create_job(run: StatementRun, statement: CreateJob) -> CommandOutcome:
 def submit(
     context: "Context", request: StatementRequest, name: str | None, options: Mapping[str, str | float]
 ) -> "DurableJob":
-    """Store a job for the statement of the request, and begin to run it; return the job. ``name``: None = a
-    new, random name. ``options``: those of CREATE JOB, by name. Raises ProgrammingError for a name that
-    another job has and for wrong options, NotSupportedError for a statement that no durable job can run."""
+    """Store a job for the statement of the request, and begin to run it; return the job. ``name``: the job's
+    name, None = a new, random name. ``options``: the options of CREATE JOB, by name. Raises ProgrammingError
+    for a name that another job has and for wrong options, NotSupportedError for a statement that no durable
+    job can run."""
     statement = parse(request.text)
     if not isinstance(statement, JobStatement):
         raise ProgrammingError(

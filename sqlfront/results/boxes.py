@@ -66,8 +66,8 @@ def column_texts(array: pa.Array, kind: pa.DataType, settings: Settings, null: s
 
 def elements(array: pa.Array, children: pa.Array) -> pa.Array:
     """Return the elements of all lists (or maps) in an array, one after the other. ``children``: the array's
-    values, keys or items, as Arrow gives them; if the array is a slice of another array, ``children`` has
-    those of the whole other array, and this function cuts out the slice's."""
+    values, keys or items, as Arrow gives them. If the array is a slice of another array, Arrow gives the
+    children of the whole other array, and this function cuts out the slice's children."""
     offsets = array.offsets
     first, end = offsets[0].as_py(), offsets[-1].as_py()
     return children.slice(first, end - first)

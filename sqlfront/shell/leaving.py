@@ -11,7 +11,7 @@ from typing import NoReturn
 
 def end_at_interrupt() -> None:
     """Make Ctrl-C end the process at once and without a message from now on, unless the process ignores
-    Ctrl-C. For a command that has done its work."""
+    Ctrl-C. A command calls this when it has done its work."""
     if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
         signal.signal(signal.SIGINT, lambda number, frame: os._exit(128 + number))
 

@@ -32,8 +32,8 @@ else:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the ``sqlfront`` command with these arguments (None: those of the process), and return its exit
-    code. Errors are printed to stderr, not raised."""
+    """Run the ``sqlfront`` command with these arguments (None: the arguments of the process), and return its
+    exit code. Errors are printed to stderr, not raised."""
     arguments = sys.argv[1:] if arguments is None else arguments
     if arguments[:1] in (["member"], ["cluster"]):
         return cluster.main(arguments)

@@ -43,8 +43,8 @@ def reason_after(error: Error) -> str | None:
 
 
 def is_unknown_column(error: Error) -> bool:
-    """Return whether the error is about an unknown column; its name may be that of a variable of the Spark
-    session."""
+    """Return whether the error is about an unknown column, since the unknown name may belong to a variable of
+    the Spark session."""
     return (error.condition or "").startswith("UNRESOLVED_COLUMN.")
 
 

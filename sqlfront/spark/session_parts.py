@@ -96,8 +96,8 @@ class SessionCatalog:
         return getattr(self._session.spark_session.catalog, name)
 
     def listTables(self, dbName: str | None = None, pattern: str | None = None) -> "list[Table]":
-        """Return Spark's tables and views, then the session's own. ``dbName``: only those of a database;
-        ``pattern``: only names that match, as in SHOW TABLES LIKE."""
+        """Return Spark's tables and views, then the session's own. ``dbName``: the database to list, None =
+        the current one; ``pattern``: only names that match, as in SHOW TABLES LIKE."""
         theirs = self._session.spark_session.catalog.listTables(dbName, pattern)
         shown = self._session.execute(_show_tables(dbName, pattern)).tuples(naive=True)
         names = {str(name).lower() for _, name, _ in shown}

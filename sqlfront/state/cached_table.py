@@ -19,7 +19,7 @@ class CachedTable(msgspec.Struct, frozen=True):
 
     @property
     def schema(self) -> pa.Schema:
-        """The columns of the copy, which are those of the origin."""
+        """The columns of the copy, which equal the columns of the origin."""
         return self.copy.schema
 
     @property

@@ -78,8 +78,8 @@ class Context(msgspec.Struct, frozen=True, eq=False, weakref=True):
 
     @property
     def memory(self) -> int:
-        """The memory limit in bytes of all members together, lite members excluded; without members, that of
-        this process."""
+        """The memory limit in bytes of all members together, lite members excluded; without members, the
+        memory limit of this process."""
         members = () if self.cluster is None else self.cluster.member_list.members
         # Members in this process report no memory: they share the process's limit.
         return sum(member.memory for member in members if not member.lite) or self.engine.memory.limit

@@ -53,7 +53,7 @@ class WholeText:
         self._read = read
 
     def pieces(self) -> Sequence[int]:
-        """Return a sequence of one number: 0, that of the file's only piece."""
+        """Return a sequence of one number: 0, the number of the file's only piece."""
         return (0,)
 
     def check(self, piece: int) -> None:

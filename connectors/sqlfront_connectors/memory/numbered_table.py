@@ -95,8 +95,9 @@ class NumberedSnapshot:
         return None if self._has_homes else self._snapshot.row_path(by, columns, query)
 
     def small_rows(self, columns: tuple[int, ...], limit: int) -> Sequence[RowValues] | None:
-        """Return the values of ``columns``, which may include the number, of all rows; None if the table is
-        spread or has more than ``limit`` rows."""
+        """Return the values of ``columns`` of all rows; None if the table is spread or has more than
+        ``limit`` rows. Among ``columns`` may be the column after the table's own, which has each row's
+        number."""
         return None if self._is_spread else self._snapshot.small_rows(columns, limit)
 
     def exact_filters(self, filters: tuple[Expr, ...]) -> tuple[Expr, ...]:
@@ -104,9 +105,8 @@ class NumberedSnapshot:
         return self._snapshot.exact_filters(filters)
 
     def scan(self, request: ScanRequest) -> ScanPlan:
-        """Return the plan of a scan of the memory table's version. The ordinals in ``request.columns`` are
-        those of :class:`NumberedTable`: they may include the columns after the table's own, each row's
-        number and, if the table has it, :data:`HOME`."""
+        """Return the plan of a scan of the memory table's version. ``request.columns`` may have the ordinals
+        of the columns after the table's own: each row's number and, if the table has it, :data:`HOME`."""
         known = tuple(place for place in request.columns if place < self._width)
         planned = self._snapshot.scan(replace(request, columns=known))
         if isinstance(planned.source, MemoryScan):

@@ -200,8 +200,8 @@ class SparkLink:
 
     @property
     def has_executors(self) -> bool:
-        """True if the session's executors are separate processes; those of a local master are in the driver's
-        process."""
+        """True if the session's executors are separate processes; the executor of a local master is a part of
+        the driver's process."""
         master = self.setting("spark.master")
         return master != "local" and not master.startswith("local[")
 
@@ -233,7 +233,7 @@ class SparkLink:
 
     @property
     def has_variables(self) -> bool:
-        """True if the session may have variables of SQL (those of ``DECLARE VARIABLE``)."""
+        """True if the session may have variables of SQL, which ``DECLARE VARIABLE`` makes."""
         with self._asking():
             return self._session.has_variables
 

@@ -321,8 +321,8 @@ def _sent_leaf(data_type: pa.DataType) -> pa.DataType:
 
 
 def to_send(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """Convert a batch in physical form into the Arrow types in which rows are sent to Spark. ``schema``:
-    numbered names, and the :func:`sent_type` of each column's logical type."""
+    """Convert a batch in physical form into the Arrow types in which rows are sent to Spark. ``schema``: the
+    columns to send, with the :func:`sent_type` of each column's logical type."""
     columns = [_to_send(column, kind) for column, kind in zip(batch.columns, schema.types, strict=True)]
     return pa.RecordBatch.from_arrays(columns, schema.names)
 

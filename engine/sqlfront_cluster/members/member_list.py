@@ -67,8 +67,8 @@ class MemberList(msgspec.Struct, frozen=True):
         return any(member.name == name and member.lite for member in self.members)
 
     def accepts(self, version: int) -> bool:
-        """Return whether a job that was planned with ``version`` of the list may run on a member that uses
-        this version."""
+        """Return whether this version of the list agrees with ``version`` in all that matters to a job: then
+        a member that uses this version may run a part of a job that was planned with ``version``."""
         return self.valid_from <= version <= self.version
 
 

@@ -35,10 +35,9 @@ class Outsider(ClosingContext):
     services.
 
     ``member``: the member's name. ``address``: the member's address. Several questions may be sent before the
-    first answer is received. Not safe for several threads. The constructor and the methods raise
+    first answer is received. Only one thread may use the connection. The constructor and the methods raise
     OperationalError with SQLSTATE 08006 if the member can't be reached or doesn't answer within ``timeout``
-    seconds.
-    """
+    seconds."""
 
     def __init__(
         self, settings: NetworkSettings, address: str, member: str, timeout: float = TIMEOUT

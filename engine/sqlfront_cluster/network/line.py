@@ -50,12 +50,11 @@ _INCARNATION: Final = 16
 
 class Line:
     """A connection to the member at ``address`` for a process outside of the cluster; the constructor
-    connects. Not safe for several threads.
+    connects. Only one thread may use the connection.
 
     ``name``: the name under which the member knows this process. ``types``: the types of messages that may
     arrive. ``timeout``: seconds that a send or a receive may wait for the network. Raises OperationalError
-    for every failure.
-    """
+    for every failure."""
 
     def __init__(
         self,

@@ -239,8 +239,8 @@ class LoopbackTransport:
             self._network.leave(self)
 
     def lost(self, peer: LoopbackPeer, reason: str) -> None:
-        """On the delivering thread: remove an ended connection, add its counts to those of past connections,
-        and report the end to the receiver."""
+        """Remove an ended connection, add its counts to the counts of past connections, and report the end to
+        the receiver. To be called on the delivering thread."""
         del self._peers[peer.name]
         self._past[0].add(peer._sent)
         self._past[1].add(peer._received)

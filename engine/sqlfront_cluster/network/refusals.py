@@ -15,8 +15,8 @@ _LONGEST: Final = 300
 
 class Refusals:
     """A counter and log of the connections that the member ``name`` has refused. The first refusal is logged
-    at once, with its reason; those of the next ``period`` seconds in one line, with their number and the last
-    reason. ``now``: returns the clock's time (s)."""
+    at once, with its reason; all refusals of the next ``period`` seconds are logged in one line, with their
+    number and the last reason. ``now``: returns the clock's time (s)."""
 
     def __init__(self, name: str, period: float, now: Callable[[], float]) -> None:
         #: The number of all refusals.

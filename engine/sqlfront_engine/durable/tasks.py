@@ -51,7 +51,7 @@ class StageTasks(msgspec.Struct, frozen=True):
 
 
 class RunId(msgspec.Struct, frozen=True):
-    """The identity of a run: its task, and the ``attempt`` at the task that the run is. Each run of a job has
+    """The identity of a run: its task, and which ``attempt`` at the task the run is. Each run of a job has
     another identity."""
 
     task: TaskId
@@ -60,7 +60,7 @@ class RunId(msgspec.Struct, frozen=True):
 
 class TaskRun(msgspec.Struct, frozen=True):
     """One run of a task. ``tasks``: the tasks of the task's stage. ``task``: the number of the task among
-    them. ``attempt``: the attempt at the task that the run is. ``files``: for each input of the stage, in
+    them. ``attempt``: which attempt at the task this run is. ``files``: for each input of the stage, in
     order, the spool files of all tasks that wrote it. ``folder``: the directory or URL of the job's spool
     files."""
 

@@ -57,10 +57,11 @@ class SenderStatistics(msgspec.Struct, frozen=True):
 
 
 class ReceiverStatistics(msgspec.Struct, frozen=True):
-    """A snapshot of a stream's receiving end, in bytes: arrived, consumed, waiting now, the peak of waiting,
-    the current window and the widest window. ``acknowledgements``: the number sent; ``late``: how many of
-    them :meth:`RemoteInput.adapt` sent, which the clock calls. Bytes in transit never exceed the widest
-    window and one batch."""
+    """A snapshot of a stream's receiving end. In bytes: what has ``arrived`` and was ``consumed`` so far,
+    what is ``waiting`` now, the ``peak`` of waiting bytes, the present ``window`` and the ``widest`` one.
+    ``acknowledgements``: the number of acknowledgements sent; ``late``: how many of them were sent at the end
+    of a flow-control period (:meth:`RemoteInput.adapt`). Bytes in transit never exceed the widest window and
+    one batch."""
 
     stream: EdgeStream
     arrived: int

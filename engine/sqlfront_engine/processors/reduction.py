@@ -33,7 +33,7 @@ class Reduction:
 
     def narrow(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Return the batch without the rows whose key is known to be missing on the build side. Raises
-        OperationalError if memory for the test is missing."""
+        OperationalError if the memory does not suffice for finding these rows."""
         rows = self.choose(batch.column(self.ordinal))
         return batch if rows is None else gather_batch(batch, rows)
 

@@ -106,7 +106,7 @@ class SpoolWriter:
 
     def write(self, batch: pa.RecordBatch, bucket: int) -> None:
         """Add the rows of the batch to the bucket, after the bucket's earlier rows. Raises InternalError if
-        the columns are not those of the schema."""
+        the columns differ from the file's schema."""
         for piece in slices(batch, BATCH_ROWS):
             if piece.num_rows:
                 self._hold(stored_batch(piece, self.schema), bucket)

@@ -78,9 +78,9 @@ def run_processor(
     context: ProcessorContext | None = None,
 ) -> list[pa.RecordBatch]:
     """Run one instance of the processor without an engine, and return the batches that it emits. The
-    ``inputs``, one sequence of batches per ordinal, arrive unchanged, the lowest ordinal first. ``context``
-    None = that of :func:`lone_context`. Raises AssertionError if a batch is invalid or not in physical
-    form."""
+    ``inputs``, one sequence of batches per ordinal, arrive unchanged, the lowest ordinal first. ``context``:
+    the context of the instance, None = the result of :func:`lone_context`. Raises AssertionError if a batch
+    is invalid or not in physical form."""
     feeds = [[to_physical(batch) for batch in reversed(batches)] for batches in inputs]
     generator = processor.run(context or lone_context())
     emitted: list[pa.RecordBatch] = []

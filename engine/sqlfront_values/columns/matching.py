@@ -100,8 +100,8 @@ class KeyDirectory:
 
     @property
     def nbytes(self) -> int:
-        """Return the number of bytes of memory that the directory holds, including those of a lookup array
-        that may be built later."""
+        """Return the number of bytes of memory that the directory holds, including the bytes of a lookup
+        array that may be built later."""
         if self._hashed is None:
             return self.numbers.nbytes
         table = 8 * self._codes.bound if self._codes.bound <= MAX_TABLE else 0

@@ -30,8 +30,8 @@ _SMALL_DICTIONARY: Final = 4096
 
 def value_reader(array: pa.Array) -> Reader:
     """Return a function from a row number to the row's logical value in ``array`` (in physical form), None
-    for null. The values are those of a Literal: a Decimal, a date, an aware datetime in UTC for a timestamp
-    with a zone. The function raises OverflowError or ValueError for a date beyond Python's years.
+    for null. A value has the class that a Literal stores: a Decimal, a date, an aware datetime in UTC for a
+    timestamp with a zone. The function raises OverflowError or ValueError for a date beyond Python's years.
 
     >>> value_reader(pa.array(["a", None]))(0), value_reader(pa.array(["a", None]))(1)
     ('a', None)

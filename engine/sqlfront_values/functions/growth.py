@@ -148,8 +148,8 @@ def _each(datum: Datum, rows: int) -> Numbers:
 
 
 def of_arguments(arguments: tuple[Datum, ...], rows: int) -> int:
-    """Return the bytes that most functions make at most: those of all arguments together, constants repeated
-    for all rows."""
+    """Return the bytes that most functions make at most: the bytes of all arguments together, constants
+    repeated for all rows."""
     size = 0
     for argument in arguments:
         size += spread(argument, rows)
@@ -175,7 +175,7 @@ def counted(arguments: tuple[Datum, ...], rows: int) -> int:
 
 
 def padded(arguments: tuple[Datum, ...], rows: int) -> int:
-    """Return the bytes that ``lpad`` or ``rpad`` makes at most: those of the first argument, and as many
+    """Return the bytes that ``lpad`` or ``rpad`` makes at most: the bytes of the first argument, and as many
     characters as the second argument says. A character counts as one byte, but as four if the third argument,
     the padding, is not an ASCII constant."""
     widest = 1.0
@@ -191,8 +191,8 @@ def _is_ascii(datum: Datum) -> bool:
 
 
 def replaced(arguments: tuple[Datum, ...], rows: int) -> int:
-    """Return the bytes that ``replace`` makes at most: those of the first argument with every occurrence of
-    the second argument replaced by the third. For several rows the occurrences are bounded by the texts'
+    """Return the bytes that ``replace`` makes at most: the bytes of the first argument with every occurrence
+    of the second argument replaced by the third. For several rows the occurrences are bounded by the texts'
     lengths; in a single text they are counted."""
     text, search, *replacement = arguments
     if not replacement:
@@ -210,15 +210,16 @@ def replaced(arguments: tuple[Datum, ...], rows: int) -> int:
 
 
 def joined(arguments: tuple[Datum, ...], rows: int) -> int:
-    """Return the bytes that ``array_join`` makes at most: those of the first argument, and for each element
-    those of the second argument, the delimiter, and of the third argument, which replaces nulls."""
+    """Return the bytes that ``array_join`` makes at most: the bytes of the first argument, and for each
+    element the bytes of the second argument, the delimiter, and of the third argument, which replaces
+    nulls."""
     fillers = sum((lengths(argument) for argument in arguments[1:]), start=0.0)
     return spread(arguments[0], rows) + total(elements(arguments[0]) * fillers, rows)
 
 
 def separated(arguments: tuple[Datum, ...], rows: int) -> int:
-    """Return the bytes that ``concat_ws`` makes at most: those of all arguments after the first, the
-    separator, and those of a separator for each value and each element of an array."""
+    """Return the bytes that ``concat_ws`` makes at most: the bytes of all arguments after the first, the
+    separator, and the bytes of a separator for each value and each element of an array."""
     between = lengths(arguments[0])
     size = 0
     for argument in arguments[1:]:
@@ -234,9 +235,9 @@ def filled(datum: Datum, numbers: Numbers, rows: int) -> int:
 
 
 def formatted(arguments: tuple[Datum, ...], rows: int) -> int:
-    """Return the bytes that ``format_string`` makes at most: those of the format, those of the arguments as
-    often as the format may mention them, and the sum of the numbers in the format, any of which may be a
-    width or a precision."""
+    """Return the bytes that ``format_string`` makes at most: the bytes of the format, the bytes of the
+    arguments as often as the format may mention them, and the sum of the numbers in the format, any of which
+    may be a width or a precision."""
     form = arguments[0]
     if isinstance(form, pa.Array):
         texts = [value for value in form.to_pylist() if value is not None]

@@ -49,14 +49,15 @@ class Changes(msgspec.Struct, frozen=True):
         return self.offsets[_count_until(self.instants, instants)]
 
     def at_clock(self, clock: Micros) -> Micros:
-        """Return the offset in microseconds at each wall-clock time. A time that the clock shows twice gets
-        the offset of the earlier instant; a time that the clock skips gets the offset before the gap."""
+        """Return the zone's offset from UTC, in microseconds, at each time that a wall clock in the zone
+        shows. A time that the clock shows twice gets the offset of the earlier instant; a time that the clock
+        skips gets the offset before the gap."""
         return self.offsets[_count_until(self._clock_after(), clock)]
 
     def at_repeated_clock(self, clock: Micros, earlier: Micros) -> Micros:
-        """Return the offset in microseconds when the wall clock shows each time for the second time. For a
-        time that the clock shows only once, return the time's offset in ``earlier``, the result of
-        :meth:`at_clock`."""
+        """Return the zone's offset from UTC, in microseconds, when the wall clock shows each time for the
+        second time. For a time that the clock shows only once, return the time's offset in ``earlier``, the
+        result of :meth:`at_clock`."""
         switches = self.instants + np.minimum(self.offsets[1:], self.offsets[:-1])
         offsets = self.offsets[_count_until(switches, clock)]
         return np.where(offsets < earlier, offsets, earlier)

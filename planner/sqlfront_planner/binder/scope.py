@@ -143,7 +143,7 @@ def star_columns(star: exp.Expr, scope: Scope) -> tuple[ScopeColumn, ...]:
 
 def columns_of_star(star: exp.Expr, scope: Scope) -> tuple[ScopeColumn, ...]:
     """Return the columns that ``*`` or ``t.*`` means among a call's arguments. Raises NotSupportedError for a
-    star with EXCEPT, and if no relation is called ``t``: the star may be that of a struct."""
+    star with EXCEPT, and if no relation is called ``t``, since ``t`` may be a struct."""
     refuse_unknown(star, frozenset({"this", "table", "db", "catalog"}))
     columns = star_columns(star, scope)
     if not columns and isinstance(star, exp.Column):

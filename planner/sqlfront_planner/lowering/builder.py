@@ -47,9 +47,9 @@ class ScanVertex(msgspec.Struct, frozen=True):
     known.
 
     ``vertex`` and ``table`` are the names of the source's vertex and of the table; ``relation`` is the table
-    itself, ``snapshot`` its version. ``request`` is what is read, ``placed`` the placement of rows that the
-    plan assumes (None: none), ``keys`` the condition that gives the keys of the wanted rows (None: no lookup
-    by keys)."""
+    itself, ``snapshot`` its version. ``request`` has the columns and filters of the scan. ``placed`` is the
+    placement of rows that the plan assumes (None: none), ``keys`` the condition that gives the keys of the
+    wanted rows (None: no lookup by keys)."""
 
     vertex: str
     table: str

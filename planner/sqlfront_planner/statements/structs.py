@@ -311,9 +311,9 @@ class Insert(msgspec.Struct, frozen=True):
 
 
 class OuterParameter(msgspec.Struct, frozen=True):
-    """A parameter that stands outside of the statement's query. ``name`` is that of ``:name``, without the
-    colon; for ``?`` it is a :class:`~sqlfront_planner.tokens.marks.PositionalParameter`, which has the
-    position among all ``?`` of the statement."""
+    """A parameter that stands outside of the statement's query. ``name``: the name without the colon of a
+    parameter ``:name``; for ``?`` a :class:`~sqlfront_planner.tokens.marks.PositionalParameter`, which has
+    the position among all ``?`` of the statement."""
 
     name: str
 

@@ -113,8 +113,8 @@ def _refuse_deep(tokens: Sequence[Token], sql: str) -> None:
 
 def refuse_deep_tree(tree: exp.Expr, tokens: Sequence[Token]) -> None:
     """Raise FAILED_TO_PARSE_TOO_COMPLEX if ``tree``, parsed from ``tokens``, has more than
-    :data:`MOST_LEVELS` levels. A tree may be deeper than its text is nested, as of ``a[0][0][0]`` or
-    ``x::int::int``. The left operand of an operator adds no level, since the binder follows chains of
+    :data:`MOST_LEVELS` levels. A tree may be deeper than its text is nested: that of ``a[0][0][0]`` has a
+    level for each bracket. The left operand of an operator adds no level, since the binder follows chains of
     operators in loops."""
     if len(tokens) <= MOST_LEVELS:
         return

@@ -147,8 +147,8 @@ def show_properties(run: StatementRun, statement: ShowProperties) -> CommandOutc
 
 def describe_schema(run: StatementRun, statement: DescribeSchema) -> CommandOutcome:
     """DESCRIBE SCHEMA: show catalog, name, comment, location and owner of a schema. Raises SCHEMA_NOT_FOUND
-    for an unknown schema. With a Spark session beside, raises FoundElsewhere for all schemas but those of
-    system tables, so that Spark answers."""
+    for an unknown schema. With a Spark session beside, raises FoundElsewhere for all schemas except the
+    schemas of system tables, so that Spark answers."""
     if system_schema(statement.name) is None and run.spark is not None:
         raise FoundElsewhere("Spark knows the details of its schemas")
     (name,) = checked_database(statement.name)

@@ -68,7 +68,7 @@ def show_views(run: StatementRun, statement: ShowViews) -> CommandOutcome:
 def show_tables_extended(run: StatementRun, statement: ShowTablesExtended) -> CommandOutcome:
     """SHOW TABLE EXTENDED: show the tables and views of a schema whose names match the pattern, each with a
     text of its facts and columns. Raises SCHEMA_NOT_FOUND for an unknown schema. With a Spark session beside,
-    raises FoundElsewhere for all schemas but those of system tables, so that Spark answers."""
+    raises FoundElsewhere for all schemas except the schemas of system tables, so that Spark answers."""
     system = system_schema(statement.database)
     if system is not None:
         entries = {

@@ -30,8 +30,8 @@ class Shell(ClosingContext):
     closes the output file."""
 
     def __init__(self, session: Session, screen: Screen, options: ShellOptions, format_name: str) -> None:
-        """``options`` are those of the user's ``sqlfront.toml``; ``format_name`` is the output format at the
-        start."""
+        """``options``: the shell's options in the user's ``sqlfront.toml``. ``format_name``: the output
+        format at the start."""
         self.session, self.screen, self.options = session, screen, options
         #: The name of the output format.
         self.format = format_name

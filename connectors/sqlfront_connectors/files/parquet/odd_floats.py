@@ -30,13 +30,12 @@ class FloatCondition(msgspec.Struct, frozen=True):
 
     def may_be_left_out(self, batch: pa.RecordBatch, chunks: dict[int, Chunk], settings: Settings) -> bool:
         """Return whether Spark may leave out rows of the batch that match the filter. A value is odd if
-        Spark's reader may overlook it: NaN, or a zero whose sign isn't that of the filter's zero. The result
-        is True if all matching rows have an odd value, or if at least one has and a column has bounds of its
+        Spark's reader may overlook it: NaN, or a zero with another sign than the filter's zero. The result is
+        True if all matching rows have an odd value, or if at least one has and a column has bounds of its
         pages, by which Spark leaves out parts of a row group.
 
         ``chunks``: by ordinal, the column chunks of the floating-point columns. ``settings``: the session's
-        settings, for the filter's evaluation.
-        """
+        settings, for the filter's evaluation."""
         odd = np.zeros(batch.num_rows, dtype=bool)
         for place in self.places:
             odd |= self._odd(batch.column(place), chunks[place])

@@ -77,6 +77,6 @@ def _expand(pattern: str, access: FileAccess) -> list[str]:
 
 
 def text_lines(*patterns: str) -> TextLines:
-    """Return a source of one string column, ``line``, with the lines of all files that match the patterns.
-    The patterns are those of :mod:`glob`."""
+    """Return a source of one string column, ``line``, with the lines of all files that match the patterns,
+    which have the form of the module :mod:`glob`."""
     return TextLines(pa.schema([pa.field("line", STRING)]), patterns)

@@ -107,9 +107,9 @@ class ShareHolder:
             self.sweep()
 
     def sweep(self) -> None:
-        """Free the shares that no reader or writer needs any more: those of versions that were current once
-        when nobody has needed them for ``grace`` seconds, all others now. Schedule the next sweep for the
-        moment at which the next share's ``grace`` ends."""
+        """Free the shares that no reader or writer needs any more. A share of a version that was current once
+        is freed when nobody has needed it for ``grace`` seconds, any other share now. Schedule the next sweep
+        for the moment at which the next share's ``grace`` ends."""
         now, due = self._running.engine.clock.now(), math.inf
         with self._lock:
             for key in [key for key in self._watched if not self._is_needed(key)]:

@@ -88,8 +88,8 @@ class Release(msgspec.Struct, frozen=True, tag=True):
 class Put(msgspec.Struct, frozen=True, tag=True):
     """The question that brings one batch of an attempt, which the member stages: keeps, invisible to readers,
     until the load publishes or drops it. The message's body is the batch, encoded as the next one of the
-    attempt's stream. ``schema``: the batch's encoded schema if it differs from that of the stream's last
-    batch, else None. The answer is empty."""
+    attempt's stream. ``schema``: the batch's encoded schema, None if the stream's last batch has the same
+    schema. The answer is empty."""
 
     load: str
     attempt: str
@@ -117,7 +117,7 @@ class ReadShare(msgspec.Struct, frozen=True, tag=True):
 
 class EncodedPieces(msgspec.Struct, frozen=True):
     """The answer to :class:`ReadShare`, whose body has encoded batches, one after the other. ``batches``: for
-    each batch its schema, None if it is that of the batch before, and its size in bytes."""
+    each batch its schema, None if the batch before has the same schema, and its size in bytes."""
 
     batches: tuple[tuple[bytes | None, int], ...]
 

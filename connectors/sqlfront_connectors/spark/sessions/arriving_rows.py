@@ -56,8 +56,8 @@ def _numbered_batches(frame: "DataFrame") -> Iterator[tuple[int, pa.RecordBatch]
 def in_order(arriving: Iterable[tuple[int, pa.RecordBatch]]) -> Iterator[pa.RecordBatch]:
     """Yield the batches in the order of their partitions' numbers, each as soon as all batches of the
     preceding partitions have come. ``arriving``: pairs of a partition's number and a batch; the batches of
-    one partition arrive one after the other. If a partition has no batches, those of later partitions may
-    wait until the end."""
+    one partition arrive one after the other. If a partition has no batches, the batches of later partitions
+    may wait until the end."""
     turn, coming = 0, -1
     waiting: dict[int, list[pa.RecordBatch]] = {}
     for number, batch in arriving:

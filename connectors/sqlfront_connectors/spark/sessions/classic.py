@@ -152,7 +152,7 @@ class ClassicSession:
 
     @property
     def has_variables(self) -> bool:
-        """True if the session has variables of SQL (those of ``DECLARE VARIABLE``)."""
+        """True if the session has variables of SQL, which ``DECLARE VARIABLE`` makes."""
         return not self._state.catalogManager().tempVariableManager().isEmpty()
 
     def views(self) -> tuple[str, ...]:

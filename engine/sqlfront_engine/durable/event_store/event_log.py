@@ -130,8 +130,8 @@ class EventLog(ClosingContext):
             )
 
     def read(self) -> Replay:
-        """Return the records of the job that are on disk now, with those of later epochs. Raises OSError if
-        the log can't be read."""
+        """Return the records of the job that are on disk now, including the records of later epochs. Raises
+        OSError if the log can't be read."""
         return read_log(self._folder)
 
     # ---- appending

@@ -57,8 +57,9 @@ def wanted_rows(kind: JoinKind, *, build_left: bool) -> EmittedRows:
 
 
 class Layout(msgspec.Struct, frozen=True):
-    """The columns of a join's concatenated row (left, then right), and the ordinals ``output`` of those that
-    the join emits. ``build_left``: the left input is the build side, else the right input is."""
+    """The columns that a join reads and emits. ``output``: the ordinals of the emitted columns among the
+    columns of the left row followed by the right row. ``build_left``: whether the left input is held in
+    memory, else the right input is."""
 
     left_schema: pa.Schema
     right_schema: pa.Schema
@@ -94,8 +95,9 @@ def make_layout(
     output: tuple[int, ...] | None,
     build_left: bool,
 ) -> Layout:
-    """Return the layout of a kind of join. ``output``: the ordinals of the emitted columns, None = all
-    columns (for semi and anti joins the left columns)."""
+    """Return the columns that a join reads and emits. ``output``: the ordinals of the emitted columns among
+    the columns of the left row followed by the right row; None = all columns (for semi and anti joins the
+    left columns). ``build_left``: whether the left input is held in memory, else the right input is."""
     if output is None:
         width = len(left_schema) + (0 if kind in FILTERING_JOINS else len(right_schema))
         output = tuple(range(width))

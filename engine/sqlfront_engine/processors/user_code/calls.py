@@ -22,8 +22,8 @@ class CallSite(msgspec.Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """The function's qualified name; for an object without a name, such as a callable instance, that of
-        its class."""
+        """The function's qualified name; for an object without a name, such as a callable instance, the name
+        of its class."""
         function = self.function.function
         inner = getattr(function, "func", function)  # functools.partial
         return str(getattr(inner, "__qualname__", None) or type(inner).__qualname__)

@@ -15,7 +15,7 @@ from sqlfront_values.errors import DatabaseError, spark_error
 
 
 class Field(msgspec.Struct, frozen=True):
-    """A pattern letter, repeated ``count`` times."""
+    """A letter of a datetime pattern, such as ``y``, repeated ``count`` times."""
 
     letter: str
     count: int

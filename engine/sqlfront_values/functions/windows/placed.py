@@ -31,7 +31,7 @@ class PlacedColumn(msgspec.Struct, frozen=True):
         return PlacedColumn(self.values, self.rows[rows], None if self.found is None else self.found[rows])
 
     def slice(self, start: int, length: int) -> pa.Array:
-        """Build the ``length`` values from position ``start`` on."""
+        """Build the ``length`` values of the column from position ``start`` on."""
         part = slice(start, start + length)
         found = None if self.found is None else self.found[part]
         return gather(self.values, row_indices(self.rows[part], found))

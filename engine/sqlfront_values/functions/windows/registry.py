@@ -81,7 +81,7 @@ _WINDOWS: Final[dict[str, WindowFunction]] = {}
 
 def lookup_window(name: str) -> WindowFunction | None:
     """Return the entry of the window function with this name, in lower case; None for any other name, also
-    for that of an aggregate function."""
+    for the name of an aggregate function."""
     return _WINDOWS.get(name)
 
 

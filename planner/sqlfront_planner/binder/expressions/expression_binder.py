@@ -119,8 +119,7 @@ class ExpressionBinder(msgspec.Struct):
         """Return the typed expression of a node.
 
         Raises ProgrammingError with Spark's condition, and NotSupportedError for constructs that aren't
-        implemented; the error's position is that of the innermost node that has a position.
-        """
+        implemented; the error's position is the position of the innermost node that has one."""
         entry = handler_of(type(node))
         if entry is None:
             raise unsupported(f"{type(node).__name__} ({node.key.upper()})", node)

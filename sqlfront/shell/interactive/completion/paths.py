@@ -28,8 +28,8 @@ def typed_path(before: str) -> tuple[str, str] | None:
 
 
 def paths(format_name: str | None, typed: str) -> Iterator[tuple[str, bool]]:
-    """Yield the paths that continue the path ``typed``, each with whether it is a folder. Of files, only
-    those of the format, or with ``format_name`` None all files."""
+    """Yield the paths that continue the path ``typed``, each with whether it is a folder. Files of other
+    formats than ``format_name`` are left out (None: no file is)."""
     folder, slash, beginning = typed.rpartition("/")
     try:
         with os.scandir(Path(folder + slash or ".").expanduser()) as entries:

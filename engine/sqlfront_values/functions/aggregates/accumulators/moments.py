@@ -131,57 +131,61 @@ def _moved(power: int, n: Doubles, distance: Doubles, powers: Sequence[Doubles])
 
 
 def variance_population(n: Doubles, m2: Doubles, *_: Doubles) -> tuple[Doubles, Mask]:
-    """Return the population's variance ``m2 / n``, and the mask of the results that are not null: those of
-    groups with rows. ``m2`` is the sum of squared distances from the mean."""
+    """Return the population's variance ``m2 / n`` of each group, and the mask of the groups whose variance is
+    not null: the groups with rows. ``m2`` is the sum of squared distances from the mean."""
     return m2 / n, n > 0
 
 
 def variance_sample(n: Doubles, m2: Doubles, *_: Doubles) -> tuple[Doubles, Mask]:
-    """Return the sample's variance ``m2 / (n - 1)``, and the mask of the results that are not null: those of
-    groups of two or more rows."""
+    """Return the sample's variance ``m2 / (n - 1)`` of each group, and the mask of the groups whose variance
+    is not null: the groups of two or more rows. ``m2`` is the sum of squared distances from the mean."""
     return m2 / (n - 1), n > 1
 
 
 def deviation_population(n: Doubles, m2: Doubles, *_: Doubles) -> tuple[Doubles, Mask]:
-    """Return the population's standard deviation ``sqrt(m2 / n)``, and the mask of the results that are not
-    null: those of groups with rows."""
+    """Return the population's standard deviation ``sqrt(m2 / n)`` of each group, and the mask of the groups
+    whose deviation is not null: the groups with rows. ``m2`` is the sum of squared distances from the
+    mean."""
     return np.sqrt(m2 / n), n > 0
 
 
 def deviation_sample(n: Doubles, m2: Doubles, *_: Doubles) -> tuple[Doubles, Mask]:
-    """Return the sample's standard deviation ``sqrt(m2 / (n - 1))``, and the mask of the results that are not
-    null: those of groups of two or more rows."""
+    """Return the sample's standard deviation ``sqrt(m2 / (n - 1))`` of each group, and the mask of the groups
+    whose deviation is not null: the groups of two or more rows. ``m2`` is the sum of squared distances from
+    the mean."""
     return np.sqrt(m2 / (n - 1)), n > 1
 
 
 def skewness(n: Doubles, m2: Doubles, m3: Doubles, *_: Doubles) -> tuple[Doubles, Mask]:
-    """Return the skewness ``sqrt(n) m3 / m2^1.5``, and the mask of the results that are not null: false
-    without rows or if all values are equal. ``m2`` and ``m3`` are the sums of the second and third powers of
-    the distances from the mean."""
+    """Return the skewness ``sqrt(n) m3 / m2^1.5`` of each group, and the mask of the groups whose skewness is
+    not null: the groups with rows whose values are not all equal. ``m2`` and ``m3`` are the sums of the
+    second and third powers of the distances from the mean."""
     return np.sqrt(n) * m3 / np.sqrt(m2 * m2 * m2), (n > 0) & (m2 != 0)
 
 
 def kurtosis(n: Doubles, m2: Doubles, _: Doubles, m4: Doubles) -> tuple[Doubles, Mask]:
-    """Return the excess kurtosis ``n m4 / m2^2 - 3``, and the mask of the results that are not null: false
-    without rows or if all values are equal. ``m2`` and ``m4`` are the sums of the second and fourth powers of
-    the distances from the mean."""
+    """Return the excess kurtosis ``n m4 / m2^2 - 3`` of each group, and the mask of the groups whose kurtosis
+    is not null: the groups with rows whose values are not all equal. ``m2`` and ``m4`` are the sums of the
+    second and fourth powers of the distances from the mean."""
     return n * m4 / (m2 * m2) - 3.0, (n > 0) & (m2 != 0)
 
 
 def covariance_population(n: Doubles, xy: Doubles, *_: Doubles) -> tuple[Doubles, Mask]:
-    """Return the population's covariance ``xy / n``, and the mask of the results that are not null: those of
-    groups with rows. ``xy`` is the sum of products of the distances from the two means."""
+    """Return the population's covariance ``xy / n`` of each group, and the mask of the groups whose
+    covariance is not null: the groups with rows. ``xy`` is the sum of products of the distances from the two
+    means."""
     return xy / n, n > 0
 
 
 def covariance_sample(n: Doubles, xy: Doubles, *_: Doubles) -> tuple[Doubles, Mask]:
-    """Return the sample's covariance ``xy / (n - 1)``, and the mask of the results that are not null: those
-    of groups of two or more rows."""
+    """Return the sample's covariance ``xy / (n - 1)`` of each group, and the mask of the groups whose
+    covariance is not null: the groups of two or more rows. ``xy`` is the sum of products of the distances
+    from the two means."""
     return xy / (n - 1), n > 1
 
 
 def correlation(n: Doubles, xy: Doubles, xx: Doubles, yy: Doubles) -> tuple[Doubles, Mask]:
-    """Return Pearson's coefficient ``xy / sqrt(xx yy)``, and the mask of the results that are not null: false
-    without rows or if all values of a column are equal. ``xy``, ``xx`` and ``yy`` are the sums of products of
-    the distances from the means."""
+    """Return Pearson's coefficient ``xy / sqrt(xx yy)`` of each group, and the mask of the groups whose
+    coefficient is not null: the groups with rows in which the values of neither column are all equal. ``xy``,
+    ``xx`` and ``yy`` are the sums of products of the distances from the means."""
     return xy / np.sqrt(xx * yy), (n > 0) & (xx != 0) & (yy != 0)
