@@ -98,7 +98,7 @@ class Template(msgspec.Struct, frozen=True):
 
 class SharedPlan(msgspec.Struct, frozen=True):
     """A subplan whose rows a separate job computes once per run; the jobs that read the rows run later, and
-    find the rows among their resources by ``key``. ``name`` is for display."""
+    find the rows among their resources by ``key``. ``name``: the name of the rows in EXPLAIN."""
 
     key: str
     name: str

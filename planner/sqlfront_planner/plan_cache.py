@@ -32,12 +32,12 @@ Skeleton = tuple[str, ...]
 
 
 class CachedPlan(msgspec.Struct, Generic[PlanT], eq=False, weakref=True):
-    """A plan in the cache, and its dependencies. ``text``: the text for which it was made. ``lookups``: what
-    the names in the text stood for, confirmed at the catalog's version ``catalog_version``. ``snapshots``:
-    the versions of tables that the plan reads, empty if each run reads the current versions. ``pinned``: the
-    positions of the arguments whose values the plan depends on. ``literals``: the values of the text's
-    literals that are parameters. ``hits``: how often the plan was found. ``last_used`` is in nanoseconds,
-    ``made`` in seconds since the epoch."""
+    """A plan in the cache, and its dependencies. ``text``: the text for which it was made. ``lookups``: the
+    relation that each name in the text stood for, confirmed at the catalog's version ``catalog_version``.
+    ``snapshots``: the versions of tables that the plan reads, empty if each run reads the current versions.
+    ``pinned``: the positions of the arguments whose values the plan depends on. ``literals``: the values of
+    the text's literals that are parameters. ``hits``: how often the plan was found. ``last_used`` is in
+    nanoseconds, ``made`` in seconds since the epoch."""
 
     plan: PlanT
     text: str

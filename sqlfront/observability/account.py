@@ -68,8 +68,8 @@ class RowAccount:
         self._furthest = max(self._furthest, min(place, self._rows))
 
     def gives(self, rows: int) -> None:
-        """Record that the next ``rows`` rows (a number), behind the furthest row so far, have been given to
-        the reader."""
+        """Record that ``rows`` rows more, after all rows that were given before, have been given to the
+        reader."""
         self.given(self.rows_given + rows)
 
     def piece(self, rows: Sequence[RowT]) -> Iterator[RowT]:

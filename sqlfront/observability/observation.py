@@ -61,7 +61,7 @@ class DecidedWay(Protocol):
 
     @property
     def lane(self) -> str:
-        """The lane."""
+        """The lane that answers the statement."""
 
     @property
     def reason(self) -> str:

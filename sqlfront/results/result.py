@@ -210,7 +210,7 @@ class Result(ClosingContext):
 
     @property
     def columns(self) -> list[str]:
-        """Column names."""
+        """The names of the columns."""
         return list(self._schema.names)
 
     @property

@@ -115,12 +115,12 @@ class Frame(ClosingContext):
 
     @property
     def columns(self) -> list[str]:
-        """Column names."""
+        """The names of the columns."""
         return self._result.columns
 
     @property
     def dtypes(self) -> list[tuple[str, str]]:
-        """Column names with Spark's type names."""
+        """The name of each column, with the name of its type as Spark writes types."""
         return self._result.dtypes
 
     @property

@@ -24,7 +24,7 @@ class CachedTable(msgspec.Struct, frozen=True):
 
     @property
     def format(self) -> str:
-        """``memory``: the format of the copy, which queries read."""
+        """The name of the format of the copy, which queries read: ``memory``."""
         return "memory"
 
     @property

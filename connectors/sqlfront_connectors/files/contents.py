@@ -35,7 +35,7 @@ class Charges:
         self.held += size
 
     def release(self, size: int) -> None:
-        """Release ``size`` bytes of those charged before."""
+        """Release ``size`` of the bytes that were charged before."""
         self._memory.release(size)
         self.held -= size
 

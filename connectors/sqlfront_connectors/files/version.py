@@ -33,7 +33,7 @@ class FileVersion(msgspec.Struct, frozen=True):
 
     @property
     def data_ordinals(self) -> tuple[int, ...]:
-        """The ordinals in ``schema`` of the columns of ``data_schema``."""
+        """The ordinals, among all columns of the table, of the columns that the files have."""
         return tuple(self.schema.get_field_index(name) for name in self.data_schema.names)
 
     @property

@@ -42,7 +42,7 @@ class NumberedTable:
 
     @property
     def format(self) -> str:
-        """``memory``."""
+        """The name of the format of memory tables, ``memory``."""
         return self._table.format
 
     @property

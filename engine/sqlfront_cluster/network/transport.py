@@ -136,7 +136,7 @@ class UnconnectedPeer:
         self.refused = refused
 
     def send(self, message: msgspec.Struct, body: Sequence[Part] = ()) -> None:
-        """Drop the message."""
+        """Drop the message, since there is no connection."""
 
     def corked(self) -> AbstractContextManager[None]:
         """Return a context manager that does nothing."""

@@ -271,10 +271,9 @@ class RemoteInput:
     def adapt(self, now: float) -> None:
         """Adapt the receive window to the consumer's speed; to be called once per flow-control period.
         ``now``: the clock's seconds. The window moves half-way to the bytes consumed in the period times the
-        multiplier; the sender is sent a new limit if the limit has risen. If no parcel waits here, since the
+        multiplier; the sender is sent a new limit if the limit has risen. If no batch waits here, since the
         sender is slow, the window doesn't shrink. The first call for a stream only measures, so that a stream
-        that ends within a period costs no acknowledgement.
-        """
+        that ends within a period costs no acknowledgement."""
         if self._finished or self._abandoned:
             return
         consumed, first = self._consumed, self._adapted is None

@@ -1,7 +1,8 @@
 """Prefixes of an object storage as folders, through fsspec.
 
 An object is written at once and never changed; each commit of a log makes a new object. All rests on one
-operation: *create an object only if it is absent*. Who has it (looked up 2026-11-28):
+operation: *create an object only if it is absent*. The libraries and storages that have this operation
+(looked up 2026-11-28):
 
 * **fsspec** has ``pipe_file(..., mode="create")``. s3fs sends ``If-None-Match: *``, also for small objects
   since 2025.7 (its pull requests 917 and 974); gcsfs sends ``ifGenerationMatch=0``; adlfs sends

@@ -102,8 +102,8 @@ def scaled(datum: Datum) -> Datum:
 
 def from_scaled(values: Datum, data_type: pa.DataType) -> Datum:
     """Build a decimal datum of the logical ``data_type``, in physical form, from its unscaled values: an
-    int64 datum whose values are known to fit the type's precision. The inverse of :func:`scaled`, for types
-    of any precision."""
+    int64 datum whose values are known to fit the type's precision. This function is the inverse of
+    :func:`scaled`, for types of any precision."""
     if isinstance(values, pa.Scalar):
         return (
             pa.repeat(values, 1).view(physical(data_type))[0]

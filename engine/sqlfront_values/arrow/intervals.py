@@ -2,7 +2,8 @@
 
 :class:`~sqlfront_values.types.IntervalType` is unknown outside the engine. Outside, a day-time interval is a
 ``duration("us")``, as in PySpark's ``toArrow``, and a year-month interval, which PySpark gives up on, is a
-``month_day_nano_interval`` of months alone; nested intervals likewise. Other types leave as they are.
+``month_day_nano_interval`` of months alone; intervals inside of nested types get these types, too. All other
+types are the same inside and outside.
 """
 
 from collections.abc import Callable

@@ -32,15 +32,14 @@ from sqlfront_values.errors import Error, NotSupportedError, OperationalError
 
 
 class SpreadLoad:
-    """A load of rows into a table whose rows are spread over members, as a context manager: within its block
-    other processes may push rows to :attr:`target`, each process in attempts of its own, and :meth:`publish`
-    makes a new version with the rows of those attempts that the caller names. At the end of the block all
-    other rows are dropped.
+    """A load of rows into a table whose rows are spread over members, in the form of a context manager.
+    Within its block other processes may push rows to :attr:`target`, each process in attempts of its own.
+    :meth:`publish` makes a new version with the rows of those attempts that the caller names; at the end of
+    the block all other rows are dropped.
 
     ``holder``: the name of the coordinating member; when that member leaves the cluster, the load ends.
     Raises NotSupportedError if the members have no address for other processes (such as members in this
-    process), OperationalError with SQLSTATE 08001 if no member is left.
-    """
+    process), OperationalError with SQLSTATE 08001 if no member is left."""
 
     def __init__(self, table: SpreadTable, holder: str) -> None:
         members = table.members.member_list

@@ -108,8 +108,9 @@ class Manifest(_Part, frozen=True):
 
 
 class JobError(_Part, frozen=True):
-    """The error that a job ended with: the name of the PEP 249 class and the message; Spark's condition, the
-    SQLSTATE and the hint, if the error has one."""
+    """The error that a job ended with. ``kind``: the name of the error's class. ``message``: the text.
+    ``condition``, ``sqlstate`` and ``hint``: Spark's condition, the SQLSTATE and the hint, None if the error
+    has none."""
 
     kind: str
     message: str
@@ -140,11 +141,12 @@ class JobEnd(Enum):
 class JobSubmitted(Event, frozen=True):
     """A job was accepted. This event is durable before the submitter gets an answer.
 
-    Holds everything on which the job's rows depend: ``parameters`` (an Arrow IPC stream of one row),
-    ``settings`` of the session, the current time ``now`` (microseconds since 1970, UTC) and the random
-    ``seed``, both fixed for all runs, the versions of the ``tables`` that the job reads, ``plan`` (the
-    encoded physical plan) with its hash, and the versions of sqlfront and Arrow. ``options`` are the options
-    of CREATE JOB; ``deadline``: microseconds since 1970, UTC, or None."""
+    The event holds everything on which the job's rows depend. ``statement``: the SQL text. ``parameters``:
+    the values of the statement's parameters, an Arrow IPC stream of one row. ``settings``: the settings of
+    the session. ``now`` (microseconds since 1970, UTC) and ``seed``: the current time and the seed of random
+    numbers, fixed for all runs. ``tables``: the versions of the tables that the job reads. ``plan``: the
+    encoded physical plan, with its hash. ``engine_version`` and ``arrow_version``: the versions of sqlfront
+    and Arrow. ``options``: the options of CREATE JOB. ``deadline``: microseconds since 1970, UTC, or None."""
 
     job: str
     name: str

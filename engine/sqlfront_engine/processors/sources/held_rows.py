@@ -20,7 +20,7 @@ class HeldBatches(msgspec.Struct, frozen=True, weakref=True):
 class HeldRows(Processor, frozen=True, tag_field="processor", tag=True):
     """A source of the rows of an earlier job of the query. ``key``: the name of the job's resource with the
     rows, a :class:`HeldBatches`. ``columns``: the ordinals of the columns to emit. Instance i of n takes the
-    batches i, i + n, and so on. ``name`` is for display."""
+    batches i, i + n, and so on. ``name``: the name of the rows in EXPLAIN."""
 
     key: str
     name: str

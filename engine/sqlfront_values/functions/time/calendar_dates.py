@@ -114,9 +114,9 @@ def iso_week(days: Days) -> tuple[Integers, Integers]:
 
 
 def by_day(function: Callable[[Days], Days], days: Days) -> Days:
-    """Return ``function(days)``, whose values must fit 32 bits, with as little computation as possible: if
+    """Return ``function(days)``, whose values must fit 32 bits, with as little computation as possible. If
     there are at least as many rows as days from the first day to the last, the function gets each day of that
-    range only once, and the rows take their values from its result."""
+    range only once, and each row takes the value of its day."""
     if len(days) == 0:
         return np.zeros(0, np.int32)
     first, last = int(days.min()), int(days.max())

@@ -190,13 +190,13 @@ def _signed(binder: ExpressionBinder, function: str, operand: Expr, node: exp.Ex
 
 @handles(UnaryPlus)
 def bind_positive(binder: ExpressionBinder, node: UnaryPlus) -> Expr:
-    """Bind ``+x``."""
+    """Bind ``+x``, an expression with a plus sign."""
     return _signed(binder, "positive", binder.bind(node.this), node)
 
 
 @handles(exp.BitwiseNot)
 def bind_bitwise_not(binder: ExpressionBinder, node: exp.BitwiseNot) -> Expr:
-    """Bind ``~x``."""
+    """Bind ``~x``, an integer with all bits inverted."""
     operand = binder.bind(node.this)
     if operand.type == VOID:
         operand = cast_to(operand, INT)

@@ -130,7 +130,7 @@ class JavaPattern(msgspec.Struct, frozen=True, dict=True):
 @lru_cache(maxsize=1024)
 def java_pattern(pattern: str) -> JavaPattern:
     """Translate a Java pattern. Raises :class:`InvalidPatternError` if the text is not a pattern,
-    NotSupportedError for what Python lacks.
+    NotSupportedError for a construct that Python lacks.
 
     >>> java_pattern("(?<word>a+).$").python[:22]
     '(?P<word>a+)[^\\\\n\\\\r\\\\x85'
@@ -522,7 +522,7 @@ def _re2_members(members: str) -> str:
 @lru_cache(maxsize=64)
 def property_members(name: str) -> str:
     r"""Return the characters of the property ``\p{name}`` as members of a class, in Python's spelling without
-    brackets. The name is that of a POSIX class, which has ASCII characters only, or of a general category of
+    brackets. The name belongs to a POSIX class, which has ASCII characters only, or to a general category of
     Unicode (``L``, ``Lu``, ``IsL``). Raises NotSupportedError for other names, InvalidPatternError for a
     category without characters."""
     if name in _POSIX:
