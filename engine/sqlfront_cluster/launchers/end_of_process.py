@@ -1,4 +1,4 @@
-"""Waiting for the end of a process that signals end."""
+"""The wait of a process, such as a member's, for the signal that ends the process."""
 
 import os
 import signal
@@ -25,9 +25,10 @@ class EndOfProcess:
         signal.set_wakeup_fd(self._write, warn_on_full_buffer=False)
 
     def wake(self) -> None:
-        """End the wait. May be called on any thread."""
+        """End the wait although no signal has come. May be called on any thread."""
         os.write(self._write, b"\0")
 
     def wait(self) -> None:
-        """Wait for the end. Signals that come later are noted in :attr:`signals`."""
+        """Wait until a signal comes, or :meth:`wake` is called. :attr:`signals` also gets the signals that
+        come later."""
         os.read(self._read, 1)
