@@ -5,9 +5,10 @@ from typing import Final
 
 import pyarrow as pa
 
-from sqlfront_engine.processor import ProcessorContext, Take
+from sqlfront_engine.processor import MemoryAccount, ProcessorContext, Take
 from sqlfront_engine.processors.reduction import Reduction
 from sqlfront_values.columns.batches import concat_batches
+from sqlfront_values.errors import OperationalError
 
 #: Bytes that sorting takes per row in addition to the row: codes, ranks, its place in the order.
 WORKING_BYTES: Final = 40
@@ -23,6 +24,16 @@ def footprint(batch: pa.RecordBatch) -> int:
     classes."""
     size: int = batch.nbytes
     return size + size // 8
+
+
+def may_charge(memory: MemoryAccount, size: int) -> bool:
+    """Charge ``size`` bytes that an operator can do without, and return True; if no memory is left for them,
+    charge nothing and return False."""
+    try:
+        memory.charge(size)
+    except OperationalError:
+        return False
+    return True
 
 
 def take_all(ordinal: int, context: ProcessorContext, columns: Sequence[int] | None = None) -> Block:

@@ -8,6 +8,7 @@ import pyarrow as pa
 from sqlfront_engine.processor import BATCH_ROWS, MemoryAccount
 from sqlfront_values.columns.batches import Mask, Rows, gather_batch
 from sqlfront_values.columns.presence import KeyPresence
+from sqlfront_values.errors import OperationalError
 
 #: Rows: smaller batches are left alone, since testing their rows isn't worth the table that a test needs.
 FEWEST_ROWS: Final = 4096
@@ -32,8 +33,7 @@ class Reduction:
         self._tested = self._passed = 0
 
     def narrow(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Return the batch without the rows whose key is known to be missing on the build side. Raises
-        OperationalError if the memory does not suffice for finding these rows."""
+        """Return the batch without the rows whose key is known to be missing on the build side."""
         rows = self.choose(batch.column(self.ordinal))
         return batch if rows is None else gather_batch(batch, rows)
 
@@ -54,8 +54,12 @@ class Reduction:
 
     def _test(self, column: pa.Array) -> Mask | None:
         if self._presence is None:
-            self._presence = KeyPresence.of(self._build_key)
-            if self._presence is None:
+            presence = KeyPresence.of(self._build_key)
+            if presence is None:
                 return None
-            self._memory.charge(self._presence.nbytes)
+            try:
+                self._memory.charge(presence.nbytes)
+            except OperationalError:  # the join needs no test
+                return None
+            self._presence = presence
         return self._presence.test(column)

@@ -1,7 +1,7 @@
 """Keys that are looked up later: the build side of a join numbers its keys, the probe side looks the numbers
 up."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Final, Protocol
 
 import msgspec
@@ -47,9 +47,18 @@ class KeyDirectory:
     ``rows`` are the rows that a look-up can find (None = all): the rows without a null in a column that is
     not null-safe. ``numbers`` holds a number for each of these rows, ``0 <= number < size``; equal keys have
     equal numbers. Some numbers may have no row.
+
+    ``may_hold`` is called with the bytes of a table that makes later look-ups faster, before the table is
+    built; it returns whether the directory may hold these bytes from then on, besides :attr:`nbytes`.
     """
 
-    def __init__(self, columns: Sequence[pa.Array], length: int, null_safe: Sequence[bool] = ()) -> None:
+    def __init__(
+        self,
+        columns: Sequence[pa.Array],
+        length: int,
+        null_safe: Sequence[bool] = (),
+        may_hold: Callable[[int], bool] = lambda _: True,
+    ) -> None:
         self._null_safe = tuple(null_safe) or (False,) * len(columns)
         complete = _complete_rows(columns, self._null_safe)
         self.rows: Rows | None = None
@@ -64,6 +73,7 @@ class KeyDirectory:
         self._codes, self._looked_up = codes, 0
         self._hashed: IntegerTable | None = None
         self._table: Integers | None = None
+        self._may_hold: Callable[[int], bool] | None = may_hold
         if codes.bound > max(CODES_PER_ROW * length, SMALL_BOUND):
             self._hashed, codes = _renumber(codes)
         self.numbers, self.size = codes.values, codes.bound
@@ -85,11 +95,14 @@ class KeyDirectory:
     def _find_hashed(self, codes: Integers, hashed: IntegerTable) -> Integers:
         """Return the numbers of ``codes`` by looking them up in ``hashed``. Once enough codes were looked up
         to make it worth the cost, also build an array of numbers by code, which later calls of :meth:`find`
-        use."""
+        use, unless there is no memory for the array."""
         self._looked_up += len(codes)
-        if self._codes.bound <= min(MAX_TABLE, self._looked_up / PROBES_PER_CODE):
-            self._table = np.full(self._codes.bound, hashed.missing)
-            self._table[self._codes.values] = self.numbers
+        may_hold, bound = self._may_hold, self._codes.bound
+        if may_hold is not None and bound <= min(MAX_TABLE, self._looked_up / PROBES_PER_CODE):
+            self._may_hold = None
+            if may_hold(8 * bound):
+                self._table = np.full(bound, hashed.missing)
+                self._table[self._codes.values] = self.numbers
         return hashed.find(codes)
 
     @property
@@ -100,12 +113,9 @@ class KeyDirectory:
 
     @property
     def nbytes(self) -> int:
-        """Return the number of bytes of memory that the directory holds, including the bytes of a lookup
-        array that may be built later."""
-        if self._hashed is None:
-            return self.numbers.nbytes
-        table = 8 * self._codes.bound if self._codes.bound <= MAX_TABLE else 0
-        return self.numbers.nbytes + self._hashed.nbytes + table
+        """Return the number of bytes of memory that the directory holds, without those for which ``may_hold``
+        was asked."""
+        return self.numbers.nbytes + (0 if self._hashed is None else self._hashed.nbytes)
 
     def _add_column(self, column: pa.Array, codes: Codes, null_safe: bool, *, several: bool) -> Codes:
         coder = _make_coder(column, MAX_COLUMN_BOUND if several else MAX_BOUND)

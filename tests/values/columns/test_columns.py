@@ -159,6 +159,26 @@ def test_a_sparse_directory_answers_alike_before_and_after_it_gets_its_table() -
     assert [number in directory.numbers for number in first] == [True, False, True, False, True, False, False]
 
 
+def test_a_directory_asks_once_for_the_memory_of_its_table_and_does_without() -> None:
+    asked: list[int] = []
+
+    def refused(size: int) -> bool:
+        asked.append(size)
+        return False
+
+    keys = np.array([5, 70_000, 1_000_000], np.int64)
+    directory = KeyDirectory([pa.array(keys)], 3, may_hold=refused)
+    most = directory.nbytes
+    probes = np.arange(60_000)
+    for _ in range(5):
+        found = directory.find([pa.array(probes)], 60_000)
+
+    assert probes[np.isin(found, directory.numbers)].tolist() == [5]
+    [size] = asked
+    assert size >= 8 * 999_996
+    assert directory.nbytes == most < 1000
+
+
 def place(value: object) -> tuple[object, ...]:
     """Where a value sorts."""
     if isinstance(value, float):

@@ -1,13 +1,14 @@
 """Joins on equal keys."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
 
 from sqlfront_engine.join_kinds import FILTERING_JOINS, JoinKind
 from sqlfront_engine.processor import BATCH_ROWS, Processor, ProcessorContext, Steps
-from sqlfront_engine.processors.inputs import GROUPING_BYTES, Blocks, take_all
+from sqlfront_engine.processors.inputs import GROUPING_BYTES, Blocks, may_charge, take_all
 from sqlfront_engine.processors.joins.join_rows import (
     EmittedRows,
     JoinRows,
@@ -83,7 +84,7 @@ class HashJoin(Processor, frozen=True, tag_field="processor", tag=True):
         if build is not None:
             working = GROUPING_BYTES * build.num_rows
             context.memory.charge(working)
-            probing = _Probing(self, build, rows, wanted)
+            probing = _Probing(self, build, rows, wanted, partial(may_charge, context.memory))
             context.memory.charge(probing.table.nbytes)
             context.memory.release(working)
             if self.kind is JoinKind.NULL_AWARE_ANTI and probing.table.has_incomplete_rows():
@@ -150,14 +151,21 @@ class _Probing:
     """The probing of a hash join: looks up batches of probe rows, in the cheapest of several procedures that
     the kind of join allows."""
 
-    def __init__(self, join: HashJoin, build: pa.RecordBatch, rows: JoinRows, wanted: EmittedRows) -> None:
+    def __init__(
+        self,
+        join: HashJoin,
+        build: pa.RecordBatch,
+        rows: JoinRows,
+        wanted: EmittedRows,
+        may_hold: Callable[[int], bool],
+    ) -> None:
         self._keys = join.keys(left=not join.build_left)
         self._null_aware = join.kind is JoinKind.NULL_AWARE_ANTI
         self._rows = rows
         self._wanted = wanted
         self._by_pairs = join.condition is not None
         build_columns = [build.column(key) for key in join.keys(left=join.build_left)]
-        self.table = JoinTable(build_columns, build.num_rows, join.null_safe)
+        self.table = JoinTable(build_columns, build.num_rows, join.null_safe, may_hold)
         #: Marks of the key numbers that met a probe row, for joins that need no more.
         self._met = np.zeros(self.table.size, np.bool_)
 

@@ -1,6 +1,6 @@
 """The build side of a hash join: its rows by key."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -17,11 +17,18 @@ class JoinTable:
     """The build rows of a hash join by key. Equal keys have the same key number, from 0. If no key repeats,
     the table has the only row of each key number; else it has all rows sorted by key number, with the begin
     and the count of each number's rows. ``keys``: the key columns of the ``length`` build rows;
-    ``null_safe``: for each key whether null equals null, empty = for none."""
+    ``null_safe``: for each key whether null equals null, empty = for none. ``may_hold``: see
+    :class:`~sqlfront_values.columns.matching.KeyDirectory`."""
 
-    def __init__(self, keys: Sequence[pa.Array], length: int, null_safe: Sequence[bool] = ()) -> None:
+    def __init__(
+        self,
+        keys: Sequence[pa.Array],
+        length: int,
+        null_safe: Sequence[bool] = (),
+        may_hold: Callable[[int], bool] = lambda _: True,
+    ) -> None:
         self._length = length
-        self._directory = KeyDirectory(keys, length, null_safe)
+        self._directory = KeyDirectory(keys, length, null_safe, may_hold)
         numbers = self._directory.numbers
         rows = np.arange(length) if self._directory.rows is None else self._directory.rows
         self._only = np.full(self._directory.size, -1, np.int64)
