@@ -15,6 +15,21 @@ import msgspec
 from sqlfront_values.errors import OperationalError
 from sqlfront_values.room import NO_LIMIT, in_units
 
+#: The number of blocks of rows for which a query's memory limit has room, and the least bytes of a block: a
+#: query has several operators, and several instances of each, which may all hold blocks at the same time.
+_BLOCKS: Final = 32
+_LEAST_BLOCK: Final = 32 * 1024
+
+
+def block_bytes_of(limit: int) -> int:
+    """Return the bytes of rows that an instance of an operator works on at a time, if its query may hold
+    ``limit`` bytes.
+
+    >>> block_bytes_of(64 * 2**20) // 2**20
+    2
+    """
+    return max(_LEAST_BLOCK, limit // _BLOCKS)
+
 
 class MemoryStatistics(msgspec.Struct, frozen=True):
     """The state of a budget in bytes: the limit, the bytes charged now, and the most bytes ever charged."""

@@ -40,6 +40,7 @@ from sqlfront_engine.file_access import EVERYWHERE, FileAccess
 from sqlfront_engine.row_programs.compiler import RowCompiler
 from sqlfront_engine.row_programs.program import RowStep
 from sqlfront_engine.shares import SharedObject
+from sqlfront_values.room import NO_LIMIT
 from sqlfront_values.settings import Settings
 
 #: Rows that one step of a cooperative processor handles at most: enough that Python's cost per batch
@@ -103,7 +104,8 @@ class ProcessorContext(msgspec.Struct, frozen=True):
     the partitions handled by this instance, of ``partition_count`` in all. ``resources`` are the job's
     objects by key, such as pinned table snapshots. ``share`` is the object shared by the vertex's instances
     on this member, for processors with ``shared``. ``files`` are the files that this process may open for a
-    plan, whoever made the plan.
+    plan, whoever made the plan. ``block_bytes``: the bytes of rows that an instance works on at a time, or
+    collects before it passes them on; rows that it must hold together are not limited by it.
 
     (A Struct because one context is made per instance and query: that takes a thirtieth of a frozen
     dataclass's time. Make changed copies with ``msgspec.structs.replace``.)
@@ -123,6 +125,7 @@ class ProcessorContext(msgspec.Struct, frozen=True):
     resources: Mapping[str, object] = NO_RESOURCES
     share: SharedObject | None = None
     files: FileAccess = EVERYWHERE
+    block_bytes: int = NO_LIMIT
 
 
 class Processor(msgspec.Struct, frozen=True, array_like=True, tag_field="processor", tag=True):

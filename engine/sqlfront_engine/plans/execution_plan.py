@@ -24,7 +24,7 @@ from sqlfront_engine.edges.routing import (
     UnreachableOutput,
 )
 from sqlfront_engine.file_access import EVERYWHERE, FileAccess
-from sqlfront_engine.memory import MemoryBudget, OperatorAccount
+from sqlfront_engine.memory import MemoryBudget, OperatorAccount, block_bytes_of
 from sqlfront_engine.plans.blueprint import (
     Blueprint,
     IncomingStream,
@@ -159,6 +159,7 @@ def _tasklets(
     share of the work that the job does, None = all of it."""
     vertices = dag.validate()
     shares: dict[int, SharedObject] = {}
+    block_bytes = block_bytes_of(budget.limit)
     tasklets = []
     for place in blueprint.places:
         processor: Processor = _FORWARD if place.vertex < 0 else vertices[place.vertex].processor
@@ -181,6 +182,7 @@ def _tasklets(
             resources,
             share,
             files,
+            block_bytes,
         )
         if part is not None:
             context = part.of(context)

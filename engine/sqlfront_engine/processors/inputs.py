@@ -1,13 +1,13 @@
 """Helpers for taking an input: all rows, or blocks of a useful size."""
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from typing import Final
 
 import pyarrow as pa
 
 from sqlfront_engine.processor import MemoryAccount, ProcessorContext, Take
 from sqlfront_engine.processors.reduction import Reduction
-from sqlfront_values.columns.batches import concat_batches
+from sqlfront_values.columns.batches import concat_batches, slices_of_bytes
 from sqlfront_values.errors import OperationalError
 
 #: Bytes that sorting takes per row in addition to the row: codes, ranks, its place in the order.
@@ -40,7 +40,11 @@ def take_all(ordinal: int, context: ProcessorContext, columns: Sequence[int] | N
     """Take all rows of input ``ordinal``, and return them as one batch, whose bytes stay charged to the
     memory account of ``context``; None if there are no rows. ``columns``: the ordinals of the columns to
     keep, None = all. A processor calls this with ``yield from``, since it yields the requests for batches."""
-    batches, size = yield from _take(ordinal, None, context, columns=columns)
+    batches: list[pa.RecordBatch] = []
+    size = 0
+    while (batch := (yield from _next(ordinal, columns=columns))) is not None:
+        size += _held(batch, context)
+        batches.append(batch)
     if len(batches) < 2:
         return batches[0] if batches else None
     context.memory.charge(size)
@@ -55,8 +59,9 @@ class Blocks:
     cost more than copying the batches together. ``reductions`` are filters that drop rows before the rows
     take memory.
 
-    The last block stays charged to the memory account of ``context`` until :meth:`give_back` or the next
-    :meth:`take`. The charge includes the memory for grouping or matching the block's rows, and as many bytes
+    A block takes about ``context.block_bytes`` at most, with its grouping, or is a single row. The last block
+    stays charged to the memory account of ``context`` until :meth:`give_back` or the next :meth:`take`. The
+    charge includes the memory for grouping or matching the block's rows, and as many bytes
     again for the results.
     """
 
@@ -64,23 +69,46 @@ class Blocks:
         self._ordinal = ordinal
         self._context = context
         self._reductions = reductions
+        # The pieces of the last batch that are left for the next block.
+        self._pieces: Iterator[pa.RecordBatch] = iter(())
         self._charged = 0
 
     def take(self, rows: int) -> Block:
-        """Return the next block, of at least ``rows`` rows (fewer at the input's end); None if the input has
-        ended. A processor calls this with ``yield from``, since it yields the requests for batches."""
+        """Return the next block, of at least ``rows`` rows (fewer if these have too many bytes, and at the
+        input's end); None if the input has ended. A processor calls this with ``yield from``, since it yields
+        the requests for batches."""
         self.give_back()
-        batches, size = yield from _take(self._ordinal, rows, self._context, self._reductions)
-        self._charged = size
+        context = self._context
+        batches: list[pa.RecordBatch] = []
+        length = size = 0
+        while length < rows and size + GROUPING_BYTES * length < context.block_bytes:
+            piece = yield from self._piece()
+            if piece is None:
+                break
+            size += _held(piece, context)
+            self._charged = size
+            length += piece.num_rows
+            batches.append(piece)
         if not batches:
             return None
         # The concatenated block is charged as the later results, which are made when the batches are gone.
-        working = size + GROUPING_BYTES * sum(batch.num_rows for batch in batches)
-        self._context.memory.charge(working)
+        working = size + GROUPING_BYTES * length
+        context.memory.charge(working)
         self._charged += working
         block = concat_batches(batches)
         batches.clear()
         return block
+
+    def _piece(self) -> Block:
+        """Return the next rows of the input that are not more than a block; None if the input has ended."""
+        piece = next(self._pieces, None)
+        if piece is not None:
+            return piece
+        batch = yield from _next(self._ordinal, self._reductions)
+        if batch is None:
+            return None
+        self._pieces = slices_of_bytes(batch, self._context.block_bytes, GROUPING_BYTES)
+        return next(self._pieces)
 
     def give_back(self) -> None:
         """Release the charge of the last block, after the caller has dropped it."""
@@ -89,28 +117,22 @@ class Blocks:
             self._charged = 0
 
 
-def _take(
-    ordinal: int,
-    rows: int | None,
-    context: ProcessorContext,
-    reductions: Sequence[Reduction] = (),
-    columns: Sequence[int] | None = None,
-) -> Generator[Take, pa.RecordBatch | None, tuple[list[pa.RecordBatch], int]]:
-    """Take batches of input ``ordinal`` until they have at least ``rows`` rows (None = all rows of the
-    input). Returns the batches that are not empty, with only ``columns`` (None = all) and without the rows
-    that ``reductions`` drop; and the sum of their bytes, which is charged. This is a generator that yields
+def _held(batch: pa.RecordBatch, context: ProcessorContext) -> int:
+    """Charge the bytes of the batch, and return their number."""
+    size = footprint(batch)
+    context.memory.charge(size)
+    return size
+
+
+def _next(ordinal: int, reductions: Sequence[Reduction] = (), columns: Sequence[int] | None = None) -> Block:
+    """Take the next batch of input ``ordinal`` that is not empty, with only ``columns`` (None = all) and
+    without the rows that ``reductions`` drop; None if the input has ended. This is a generator that yields
     the requests."""
-    batches: list[pa.RecordBatch] = []
-    length = size = 0
-    while (rows is None or length < rows) and (batch := (yield Take(ordinal))) is not None:
+    while (batch := (yield Take(ordinal))) is not None:
         if columns is not None:
             batch = batch.select(list(columns))
         for reduction in reductions:
             batch = reduction.narrow(batch)
         if batch.num_rows:
-            held = footprint(batch)
-            context.memory.charge(held)
-            size += held
-            length += batch.num_rows
-            batches.append(batch)
-    return batches, size
+            return batch
+    return None

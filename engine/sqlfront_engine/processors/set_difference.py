@@ -45,8 +45,12 @@ class SetDifference(Processor, frozen=True, tag_field="processor", tag=True):
             blocks = Blocks(ordinal, context)
             while (block := (yield from blocks.take(BLOCK_ROWS))) is not None:
                 names = names or block.schema.names
-                table = table or StateTable(block.num_columns, (Count(), Count()), context.memory)
-                table.add(_counted(block, ordinal))
+                table = table or StateTable(block.num_columns, (Count(), Count()), context)
+                counts = _counted(block, ordinal)
+                # Free the block first: merging the rows takes room.
+                del block
+                blocks.give_back()
+                table.add(counts)
         if table is not None:
             counted = table.merged()
             left, right = (integers(column) for column in counted.columns[-2:])

@@ -12,7 +12,7 @@ from sqlfront_engine.processor import BATCH_ROWS, MemoryAccount
 from sqlfront_engine.spool.stored_form import schema_hash, stored_batch, stored_schema
 from sqlfront_engine.storage.addresses import located
 from sqlfront_engine.system_calls import SystemCalls
-from sqlfront_values.columns.batches import concat_batches, slices
+from sqlfront_values.columns.batches import concat_batches, slices, slices_of_bytes
 from sqlfront_values.errors import OperationalError
 
 #: The compressions of record batches that Arrow has; None = none.
@@ -107,9 +107,10 @@ class SpoolWriter:
     def write(self, batch: pa.RecordBatch, bucket: int) -> None:
         """Add the rows of the batch to the bucket, after the bucket's earlier rows. Raises InternalError if
         the columns differ from the file's schema."""
-        for piece in slices(batch, BATCH_ROWS):
-            if piece.num_rows:
-                self._hold(stored_batch(piece, self.schema), bucket)
+        for rows in slices(batch, BATCH_ROWS):
+            for piece in slices_of_bytes(rows, self._settings.buffer_size):
+                if piece.num_rows:
+                    self._hold(stored_batch(piece, self.schema), bucket)
 
     def _hold(self, rows: pa.RecordBatch, bucket: int) -> None:
         size = rows.nbytes + _BATCH_OVERHEAD

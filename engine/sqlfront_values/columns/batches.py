@@ -108,3 +108,15 @@ def slices(batch: pa.RecordBatch, size: int) -> Iterator[pa.RecordBatch]:
         return
     for start in range(0, batch.num_rows, size):
         yield batch.slice(start, size)
+
+
+def slices_of_bytes(batch: pa.RecordBatch, size: int, per_row: int = 0) -> Iterator[pa.RecordBatch]:
+    """Cut the batch into zero-copy pieces of about ``size`` bytes at most, if rows have about the same size;
+    each piece has at least one row. ``per_row``: further bytes that count for each row.
+
+    >>> batch = pa.RecordBatch.from_pydict({"n": range(10)})
+    >>> [piece.num_rows for piece in slices_of_bytes(batch, 32)]
+    [4, 4, 2]
+    """
+    whole = batch.nbytes + per_row * batch.num_rows
+    return iter((batch,)) if whole <= size else slices(batch, max(1, batch.num_rows * size // whole))

@@ -22,6 +22,9 @@ from sqlfront_values.room import returned
 
 #: Groups of a partial aggregation above which it emits its states, so that its memory is bounded.
 PARTIAL_GROUPS = 4 * BATCH_ROWS
+#: Blocks of memory that the groups of a partial aggregation take, if the memory is small, before it emits its
+#: states.
+PARTIAL_BLOCKS = 4
 
 
 class AggregateMode(Enum):
@@ -53,7 +56,7 @@ class Aggregate(Processor, frozen=True, tag_field="processor", tag=True):
 
     def run(self, context: ProcessorContext) -> Steps:
         calls = AggregateCalls(self.calls, context.settings)
-        table = StateTable(len(self.keys), calls.accumulators, context.memory)
+        table = StateTable(len(self.keys), calls.accumulators, context)
         if self.mode is AggregateMode.FINAL:
             while (states := (yield Take(0))) is not None:
                 table.add(states)
@@ -71,7 +74,7 @@ class Aggregate(Processor, frozen=True, tag_field="processor", tag=True):
                 blocks.give_back()
                 while parts:
                     table.add(parts.pop(), distinct=True)
-                if partial and table.rows > PARTIAL_GROUPS:
+                if partial and (table.rows > PARTIAL_GROUPS or table.exceeds(PARTIAL_BLOCKS)):
                     yield from slices(table.merged(), BATCH_ROWS)
                     table.clear()
         yield from slices(self._output(table, calls, context), BATCH_ROWS)

@@ -5,7 +5,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from sqlfront_engine.processor import BATCH_ROWS, MemoryAccount
+from sqlfront_engine.processor import BATCH_ROWS, ProcessorContext
 from sqlfront_engine.processors.inputs import GROUPING_BYTES, footprint
 from sqlfront_values.columns.batches import concat_batches, gather, make_batch, row_indices
 from sqlfront_values.columns.grouping import group_rows
@@ -17,6 +17,8 @@ from sqlfront_values.room import returned
 BLOCK_ROWS: Final = BATCH_ROWS // 2
 #: State rows that wait for a merge, at least: each merge goes over all groups.
 MERGE_ROWS: Final = 2 * BATCH_ROWS
+#: Blocks whose bytes state rows that wait for a merge have at least, if the memory is small.
+MERGE_BLOCKS: Final = 2
 #: Once there are many groups, a block has this many rows per group, so that more rows of a group meet before
 #: a merge with all groups.
 ROWS_PER_GROUP: Final = 4
@@ -42,10 +44,11 @@ class StateTable:
     row is merged a constant number of times on average, and the table holds at most twice the groups' memory.
     """
 
-    def __init__(self, keys: int, accumulators: Sequence[Accumulator], memory: MemoryAccount) -> None:
+    def __init__(self, keys: int, accumulators: Sequence[Accumulator], context: ProcessorContext) -> None:
         self._keys = keys
         self._accumulators = accumulators
-        self._memory = memory
+        self._memory = context.memory
+        self._block_bytes = context.block_bytes
         self._batches: list[pa.RecordBatch] = []
         self._bytes = 0
         self._merged_rows = 0
@@ -77,8 +80,13 @@ class StateTable:
         self.rows += states.num_rows
         if self._merged:
             self._merged_rows = self.rows
-        elif self.rows >= max(MERGE_ROWS, 2 * self._merged_rows):
+        elif self.rows >= 2 * self._merged_rows and (self.rows >= MERGE_ROWS or self.exceeds(MERGE_BLOCKS)):
             self._merge()
+
+    def exceeds(self, blocks: int) -> bool:
+        """Return whether merging the rows takes more memory than ``blocks`` of the blocks of rows for which
+        the query's memory limit has room (``ProcessorContext.block_bytes``)."""
+        return self._bytes + GROUPING_BYTES * self.rows > blocks * self._block_bytes
 
     def merged(self) -> pa.RecordBatch:
         """Merge and return all state rows, each key once; a batch without columns if there are no rows."""

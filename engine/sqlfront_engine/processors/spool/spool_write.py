@@ -6,6 +6,7 @@ from typing import Protocol, cast
 
 import numpy as np
 import pyarrow as pa
+from msgspec.structs import replace
 
 from sqlfront_engine.processor import Processor, ProcessorContext, Steps, Take
 from sqlfront_engine.spool.spool_file import DEFAULT_SETTINGS, SpoolFile, SpoolSettings, SpoolWriter
@@ -43,9 +44,10 @@ class SpoolWrite(Processor, frozen=True, tag_field="processor", tag=True):
         while batch is not None and not batch.num_rows:
             batch = yield Take(0)
         schema = pa.schema([]) if batch is None else batch.schema
-        with SpoolWriter(
-            self.path, schema, self.buckets, memory=context.memory, settings=self.settings
-        ) as writer:
+        # Twice: the rows of a bucket are concatenated while the rows of all buckets are held.
+        size = max(1, min(self.settings.buffer_size, 2 * context.block_bytes))
+        settings = replace(self.settings, buffer_size=size)
+        with SpoolWriter(self.path, schema, self.buckets, memory=context.memory, settings=settings) as writer:
             while batch is not None:
                 if batch.num_rows:
                     for bucket, rows in split(batch).items():
