@@ -376,7 +376,8 @@ class Coordinator:
         elif divided and len(divided) == len(stage.inputs):
             buckets = range(self._buckets)
             sizes = [sum(file.bucket_bytes[one] for files in divided for file in files) for one in buckets]
-            ranges = coalesced(sizes, self._options, self._runner.task_memory)
+            rows = [sum(file.bucket_rows[one] for files in divided for file in files) for one in buckets]
+            ranges = coalesced(sizes, self._options, self._runner.task_memory, rows)
         else:
             ranges = even(self._buckets, self._options.parallelism)
         return StageInitialized(stage.number, ranges, self._buckets, "", HASH_FUNCTION if divided else None)

@@ -10,6 +10,12 @@ import msgspec
 #: The bytes of memory that a task may hold for each byte of spool files that it reads: rows are larger in
 #: memory than in compressed files, and operators hold them together with their hash tables or sort keys.
 EXPANSION: Final = 8
+#: The bytes of memory that a task may hold for each row that it reads, besides: hash tables and sort keys of
+#: narrow rows take more than the rows.
+ROW_BYTES: Final = 256
+#: The bytes of memory for each byte of a job's input, as the planner estimates it. Buckets are chosen by it
+#: before the rows are known: texts are often longer than estimated.
+ESTIMATE_EXPANSION: Final = 32
 #: The most parts into which rows are divided by key because of the memory: each part costs a task's file a
 #: few bytes, and has smaller batches.
 MOST_BUCKETS: Final = 1024
@@ -41,18 +47,24 @@ def buckets_for(size: float, options: JobOptions, memory: int | None = None) -> 
     unlimited.
 
     >>> buckets_for(1e9, JobOptions()), buckets_for(1e9, JobOptions(), memory=64_000_000)
-    (32, 125)
+    (32, 500)
     """
-    needed = 0 if memory is None else math.ceil(size * EXPANSION / max(1, memory))
+    needed = 0 if memory is None else math.ceil(size * ESTIMATE_EXPANSION / max(1, memory))
     return max(options.buckets, min(MOST_BUCKETS, needed))
 
 
-def coalesced(sizes: Sequence[int], options: JobOptions, memory: int | None = None) -> Ranges:
+def coalesced(
+    sizes: Sequence[int],
+    options: JobOptions,
+    memory: int | None = None,
+    rows: Sequence[int] | None = None,
+) -> Ranges:
     """Divide the buckets of a stage's input among tasks. Return for each task the half-open range of buckets
     that it reads. Neighbouring buckets are joined until a task has ``options.task_size`` bytes to read, and
     further if there would be more than ``options.parallelism`` tasks, but no further than the memory of a
     task allows. ``sizes``: the bytes of each bucket in spool files. ``memory``: the bytes that a task may
-    hold, None if unlimited.
+    hold, None if unlimited. ``rows``: the rows of each bucket, None if they take no memory besides their
+    bytes.
 
     >>> coalesced([10, 10, 10, 10], JobOptions(parallelism=4, task_size=20))
     ((0, 2), (2, 4))
@@ -62,17 +74,20 @@ def coalesced(sizes: Sequence[int], options: JobOptions, memory: int | None = No
     ((0, 1), (1, 2), (2, 3), (3, 4))
     """
     enough = max(options.task_size, -(-sum(sizes) // options.parallelism))
-    most = math.inf if memory is None else memory // EXPANSION
+    most = math.inf if memory is None else memory
+    counts = [0] * len(sizes) if rows is None else rows
     ranges: list[tuple[int, int]] = []
-    start = read = 0
-    for bucket, size in enumerate(sizes):
-        if start < bucket and read + size > most:
+    start = read = held = 0
+    for bucket, (size, count) in enumerate(zip(sizes, counts, strict=True)):
+        more = EXPANSION * size + ROW_BYTES * count
+        if start < bucket and held + more > most:
             ranges.append((start, bucket))
-            start, read = bucket, 0
+            start, read, held = bucket, 0, 0
         read += size
+        held += more
         if read >= enough and len(ranges) < options.parallelism - 1:
             ranges.append((start, bucket + 1))
-            start, read = bucket + 1, 0
+            start, read, held = bucket + 1, 0, 0
     return (*ranges, (start, len(sizes))) if start < len(sizes) or not ranges else tuple(ranges)
 
 
