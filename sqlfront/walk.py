@@ -1,5 +1,6 @@
 """The run of a statement: decide its way, run the way, and decide again if the way doesn't serve."""
 
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -60,10 +61,12 @@ def _attempt(request: StatementRequest, context: "Context", replan: Replan | Non
         if _has_changed(context, error, request):
             raise
         return way.after(error, request)
-    if context.spark is None or isinstance(outcome, Replan):
+    if isinstance(outcome, Replan) or outcome.job is None:
         return outcome
-    if outcome.job is not None and way.lane is not Lane.SPARK:
-        outcome.otherwise = partial(_otherwise, request, context)
+    if context.spark is not None and way.lane is not Lane.SPARK:
+        outcome.otherwise = partial(_otherwise, request, context, context.spark.replan_after)
+    elif context.jobs is not None and way.lane is Lane.LIGHT:
+        outcome.otherwise = partial(_otherwise, request, context, way.after)
     return outcome
 
 
@@ -73,13 +76,18 @@ def _has_changed(context: "Context", error: Error, request: StatementRequest) ->
     return context.cluster is not None and error.sqlstate == _CHANGED and only_reads(request.text)
 
 
-def _otherwise(request: StatementRequest, context: "Context", error: Error) -> Result | None:
-    """Return Spark's result of a query whose job failed in sqlfront with ``error`` before any row was
-    delivered to the caller; None if the query isn't for Spark. Raises Spark's error if the query fails there,
+def _otherwise(
+    request: StatementRequest,
+    context: "Context",
+    after: Callable[[Error, StatementRequest], Replan],
+    error: Error,
+) -> Result | None:
+    """Return the result of another way, such as Spark's, of a query whose job failed in sqlfront with
+    ``error`` before any row was delivered to the caller. ``after`` returns the Replan for the other way, or
+    raises ``error``; then the result is None. Raises the error of the other way if the query fails there,
     too."""
-    assert context.spark is not None
     try:
-        replan = context.spark.replan_after(error, request)
+        replan = after(error, request)
     except Error:
         return None
     return walk(request, context, replan=replan)

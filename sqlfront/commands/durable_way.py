@@ -1,5 +1,5 @@
 """The way of a query that runs as a durable job: SET sqlfront.lane = durable asks for such a job, or the
-query would hold more rows than the memory has room for."""
+query would hold more rows than the memory has room for, or its light job has lacked memory."""
 
 import secrets
 import time
@@ -25,6 +25,8 @@ from sqlfront_planner.lanes import Lane, held_size
 from sqlfront_planner.plan import QueryPlan
 from sqlfront_planner.planning import plan_logical
 from sqlfront_planner.run_values import RunValues
+from sqlfront_planner.statement import parse
+from sqlfront_planner.statements.structs import Query
 from sqlfront_values.errors import Error, InterfaceError, NotSupportedError
 from sqlfront_values.room import in_units
 from sqlfront_values.settings import Settings
@@ -32,7 +34,7 @@ from sqlfront_values.settings import Settings
 if TYPE_CHECKING:
     from sqlfront.jobs.service import JobService
     from sqlfront.state.context import Context
-    from sqlfront_planner.statements.structs import Explain, Query
+    from sqlfront_planner.statements.structs import Explain
 
 _ASKED: Final = "sqlfront.lane is durable"
 _AUTO: Final = "SET sqlfront.lane = auto runs the query without a durable job"
@@ -113,24 +115,33 @@ class DurableWay(OwnWay, eq=False, gc=False):
         raise error
 
 
-def planned(query: "Query", request: StatementRequest, context: "Context", why: str = _ASKED) -> DurableWay:
-    """Plan a query as a durable job, and return the query's way. ``why``: the reason for the lane. Raises
-    NotSupportedError for a query that no durable job can run; the hint says how to run the query
+def planned(query: Query, request: StatementRequest, context: "Context") -> DurableWay:
+    """Plan a query as a durable job, since the setting of the lane asks for it, and return the query's way.
+    Raises NotSupportedError for a query that no durable job can run, with the hint how to run the query
     otherwise."""
+    return _planned(query, request, context, _ASKED, context.config.collect_rows)
+
+
+def _planned(
+    query: Query, request: StatementRequest, context: "Context", why: str, collect_rows: float = 0
+) -> DurableWay:
+    """Plan a query as a durable job, as :func:`planned` does. ``why``: the reason for the lane.
+    ``collect_rows``: see :func:`~sqlfront.jobs.job_plan.plan_job`; 0 if memory is short, so that tasks
+    divide even few rows by key, since these may be large."""
     run, settings = StatementRun(context, request), context.settings
     try:
         rows = bound_for_job(run, query)
     except FoundElsewhere as error:
         raise _hinted(error) from None
     try:
-        job = plan_job(rows, request.arguments.values, settings, context.config.collect_rows)
+        job = plan_job(rows, request.arguments.values, settings, collect_rows)
     except NotSupportedError as error:
         raise _hinted(error) from None
     return DurableWay(context, job, settings, why)
 
 
 def planned_if_large(
-    plan: QueryPlan, query: "Query", request: StatementRequest, context: "Context"
+    plan: QueryPlan, query: Query, request: StatementRequest, context: "Context"
 ) -> DurableWay | None:
     """Return the way of a query as a durable job if the light job of the query's ``plan`` would hold more
     rows than the members' memory has room for, by the planner's estimate. None if the memory is large enough,
@@ -145,8 +156,19 @@ def planned_if_large(
         return None
     why = f"the query holds about {in_units(int(held))}; the memory limit is {in_units(memory)}"
     with suppress(NotSupportedError):
-        return planned(query, request, context, why)
+        return _planned(query, request, context, why)
     return None
+
+
+def planned_after(replan: Replan, request: StatementRequest, context: "Context") -> DurableWay:
+    """Return the way of a query as a durable job after the query's light job has lacked memory; ``replan``:
+    the outcome of the light job. Raises the light job's error if no durable job can run the query."""
+    query = request.parsed or parse(request.text)
+    assert isinstance(query, Query)
+    assert replan.error is not None
+    with suppress(NotSupportedError):
+        return _planned(query, request, context, replan.reason)
+    raise replan.error
 
 
 class _AwaitedJob:

@@ -9,11 +9,12 @@ import pyarrow as pa
 
 from sqlfront.lanes import jobs
 from sqlfront.lanes.own import OwnWay
-from sqlfront.lanes.request import Replan, StatementRequest
+from sqlfront.lanes.request import Cause, Replan, StatementRequest
 from sqlfront.results.result import Result, Statistics
 from sqlfront_engine.jobs.query_run import QueryRun
 from sqlfront_planner.lanes import Lane
 from sqlfront_planner.plan import QueryPlan
+from sqlfront_values.errors import NO_MEMORY, Error
 from sqlfront_values.lazy_modules import lazy_module
 
 if TYPE_CHECKING:
@@ -50,6 +51,22 @@ class LightWay(OwnWay, eq=False, gc=False):
         """Return the result of EXPLAIN for the query, with the plan of its job; EXPLAIN ANALYZE runs the
         job."""
         return explaining.of_job(self.context, self.plan, self.values, request, statement)
+
+    def after(self, error: Error, request: StatementRequest) -> Replan:
+        """Return the Replan by which Spark or, after a lack of memory, a durable job runs the query after
+        ``error``. Raises ``error`` if neither can help."""
+        if error.sqlstate == NO_MEMORY and _may_be_durable(self.context):
+            reason = f"a light job ended with a lack of memory: {error.message.rstrip('.')}"
+            return Replan(Cause.NO_MEMORY, reason, error.with_traceback(None))
+        return super().after(error, request)
+
+
+def _may_be_durable(context: "Context") -> bool:
+    """Return whether the session may run a query as a durable job without being asked to: it has a job store
+    that no other process owns, no Spark session, and the lane ``auto``."""
+    if context.jobs is None or context.spark is not None or context.options.lane == Lane.LIGHT:
+        return False
+    return not context.jobs.is_coordinated_elsewhere()
 
 
 def run_plan(

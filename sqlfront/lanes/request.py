@@ -50,6 +50,8 @@ class Cause(Enum):
     """Spark's names are known now."""
     COPIED = "copied"
     """The relations of Spark's that the statement reads have been copied."""
+    NO_MEMORY = "no memory"
+    """A light job lacked memory; a durable job holds less at a time."""
     FOR_SPARK = "for Spark"
     """The statement can't run here, but Spark may run it."""
 

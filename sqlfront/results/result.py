@@ -505,9 +505,13 @@ class Result(ClosingContext):
         raise error if self.translate is None else self.translate(error) from error.__cause__
 
     def _go_on(self, error: Error) -> None:
-        """Go on after ``error`` with another source of the rows, such as Spark, from the first row on. Raises
-        ``error`` if there is no other source, or if the user has got rows already."""
-        other = None if self._handed or self.otherwise is None else self.otherwise(error)
+        """Go on after ``error`` with another source of the rows, such as Spark or a durable job, from the
+        first row on. Raises ``error`` if there is no other source, or if the user has got rows already; the
+        other source's error if that fails, too."""
+        try:
+            other = None if self._handed or self.otherwise is None else self.otherwise(error)
+        except Error as another:
+            self._end_with(another)
         if other is None:
             self._end_with(error)
         self._kept.clear()

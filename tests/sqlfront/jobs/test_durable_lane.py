@@ -13,6 +13,7 @@ import pytest
 import sqlfront
 from sqlfront.connection import Connection
 from sqlfront.results.result import Result
+from sqlfront.results.row import Row
 from tests.sqlfront.jobs.killed import open_session
 from tests.sqlfront.jobs.waiting import wait_until
 
@@ -196,6 +197,7 @@ def test_a_session_without_a_store_says_how_to_get_one() -> None:
 def test_a_lack_of_memory_hints_at_the_lane_if_there_is_a_store(tmp_path: Path, stores: bool) -> None:
     store = str(tmp_path / "store") if stores else None
     with sqlfront.connect(job_store=store, query_memory_limit=1 << 20) as connection:
+        connection.execute("SET sqlfront.lane = light")
         with pytest.raises(sqlfront.OperationalError) as caught:
             connection.execute("SELECT id, count(*) FROM range(1000000) GROUP BY id").fetchall()
         assert ("SET sqlfront.lane = durable" in str(caught.value)) is stores
@@ -257,3 +259,104 @@ def test_a_large_query_stays_light_where_no_job_can_run_it(small_memory: Connect
     with open_session(tmp_path) as owner:
         owner.execute("CREATE JOB other AS SELECT 1")
         assert lane(small_memory) == light
+
+
+#: A light job of it lacks memory, which the planner can't foresee: 20 bytes are assumed for a text.
+_TEXTS = "SELECT k, count(*) AS n, max(p) AS p FROM wide GROUP BY k"
+#: A light job of it, which runs on the reader's thread, gives rows before it lacks memory.
+_ROWS_FIRST = f"SELECT k, 1 AS n, p FROM wide WHERE k < 1000 UNION ALL {_TEXTS}"
+_FILES = 8
+
+
+@pytest.fixture
+def wide(tmp_path: Path) -> Iterator[Connection]:
+    """A session with a store, 8 MiB of memory and the table ``wide`` of 4,000 texts, or 16 MB."""
+    with sqlfront.connect() as connection:
+        connection.execute(f"CREATE TABLE wide (k BIGINT, p STRING) USING parquet LOCATION '{tmp_path}/wide'")
+        for file in range(_FILES):
+            rows = f"SELECT id, repeat(lpad(id, 4, '0'), 1000) FROM range(4000) WHERE id % {_FILES} = {file}"
+            connection.execute(f"INSERT INTO wide {rows}")
+    with sqlfront.connect(job_store=str(tmp_path / "store"), memory_limit=8 << 20, workers=2) as connection:
+        connection.execute(f"CREATE TABLE wide USING parquet LOCATION '{tmp_path}/wide'")
+        yield connection
+
+
+_LACKED = r"a light job ended with a lack of memory: aggregate needs .* of its limit of 8 MiB"
+
+
+def _right(rows: list[Row], twice: int = 0) -> bool:
+    return sorted(rows) == sorted((k, 1, f"{k:04}" * 1000) for k in (*range(twice), *range(4000)))
+
+
+def test_a_light_job_that_lacks_memory_is_a_durable_job(
+    wide: Connection, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert str(wide.execute(f"EXPLAIN {_TEXTS}").fetchall()[0][0]).startswith("lane: light")
+    for _ in range(2):
+        result = wide.session.execute(_TEXTS)
+        assert _right(result.collect())
+        assert result.stats.lane == "durable"
+        assert re.fullmatch(_LACKED, result.stats.reason)
+    result.explain()
+    assert re.fullmatch(rf"lane: durable \({_LACKED}\)\n", capsys.readouterr().out)
+    assert (jobs(wide), left(tmp_path)) == ([], [])
+    assert wide.session.execute("SELECT sum(k) FROM wide").stats.lane == "light"
+
+
+def test_a_prepared_query_that_lacks_memory_is_a_durable_job(wide: Connection) -> None:
+    prepared = wide.prepare(f"{_TEXTS} HAVING k >= ?")
+    assert [len(prepared.execute([k]).collect()) for k in (0, 3990)] == [4000, 10]
+
+
+def test_rows_that_were_computed_but_not_read_are_computed_again(wide: Connection, tmp_path: Path) -> None:
+    result = wide.session.execute(_ROWS_FIRST)
+    assert result.stats.lane == "light"
+    rows = result.collect()
+    assert result.stats.lane == "durable"
+    assert _right(rows, twice=1000)
+    assert (jobs(wide), left(tmp_path)) == ([], [])
+
+
+def test_once_rows_were_read_the_lack_of_memory_is_the_end(wide: Connection) -> None:
+    read: list[object] = []
+    with pytest.raises(sqlfront.OperationalError, match="UNABLE_TO_ACQUIRE_MEMORY"):
+        read.extend(row.k for row in wide.session.execute(_ROWS_FIRST))
+    assert read
+    assert len(read) == len(set(read))
+
+    result = wide.session.execute(_ROWS_FIRST)
+    assert len(result.take(1)) == 1
+    with pytest.raises(sqlfront.OperationalError, match="UNABLE_TO_ACQUIRE_MEMORY"):
+        result.collect()
+    assert jobs(wide) == []
+
+
+def _lacks_memory(connection: Connection, sql: str = _TEXTS) -> bool:
+    with pytest.raises(sqlfront.OperationalError) as caught:
+        connection.session.execute(sql).collect()
+    assert "aggregate needs" in caught.value.message
+    assert jobs(connection) == []
+    return caught.value.sqlstate == "53200"
+
+
+def test_a_lack_of_memory_stays_where_no_durable_job_may_help(wide: Connection, tmp_path: Path) -> None:
+    wide.session.register("frame", pa.table({"id": range(3)}))
+    assert _lacks_memory(wide, f"SELECT * FROM ({_TEXTS}), frame")
+    assert _lacks_memory(wide, f"EXPLAIN ANALYZE {_TEXTS}")
+    assert _lacks_memory(wide, f"CREATE TABLE t USING parquet LOCATION '{tmp_path}/t' AS {_TEXTS}")
+    assert not (tmp_path / "t").exists()
+    wide.execute("SET sqlfront.lane = light")
+    assert _lacks_memory(wide)
+    wide.execute("SET sqlfront.lane = auto")
+    with open_session(tmp_path) as owner:
+        owner.execute("CREATE JOB other AS SELECT 1")
+        with pytest.raises(sqlfront.OperationalError, match="aggregate needs"):
+            wide.session.execute(_TEXTS)
+
+
+def test_a_durable_job_after_a_lack_of_memory_keeps_the_timeout(wide: Connection, tmp_path: Path) -> None:
+    pairs = "JOIN wide y ON x.k % 1000 <> y.k % 999 JOIN range(100) r ON r.id <> x.n"
+    slow = f"SELECT x.n, count(*) FROM ({_TEXTS}) x {pairs} GROUP BY x.n"
+    with pytest.raises(sqlfront.OperationalError, match="longer than its timeout"):
+        wide.session.execute(slow, timeout=3)
+    assert (jobs(wide), left(tmp_path)) == ([], [])
