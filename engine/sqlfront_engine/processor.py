@@ -105,11 +105,10 @@ class ProcessorContext(msgspec.Struct, frozen=True):
     objects by key, such as pinned table snapshots. ``share`` is the object shared by the vertex's instances
     on this member, for processors with ``shared``. ``files`` are the files that this process may open for a
     plan, whoever made the plan. ``block_bytes``: the bytes of rows that an instance works on at a time, or
-    collects before it passes them on; rows that it must hold together are not limited by it.
+    collects before it passes them on; for rows that the instance must hold together this limit doesn't count.
 
     (A Struct because one context is made per instance and query: that takes a thirtieth of a frozen
-    dataclass's time. Make changed copies with ``msgspec.structs.replace``.)
-    """
+    dataclass's time. Make changed copies with ``msgspec.structs.replace``.)"""
 
     vertex: str
     memory: MemoryAccount

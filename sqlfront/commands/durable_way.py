@@ -1,5 +1,5 @@
-"""The way of a query that runs as a durable job: SET sqlfront.lane = durable asks for such a job, or the
-query would hold more rows than the memory has room for, or its light job has lacked memory."""
+"""The way of a query that runs as a durable job. SET sqlfront.lane = durable asks for the job, or the query
+would hold more rows than the memory has room for, or its light job has lacked memory."""
 
 import secrets
 import time
@@ -117,7 +117,7 @@ class DurableWay(OwnWay, eq=False, gc=False):
 
 def planned(query: Query, request: StatementRequest, context: "Context") -> DurableWay:
     """Plan a query as a durable job, since the setting of the lane asks for it, and return the query's way.
-    Raises NotSupportedError for a query that no durable job can run, with the hint how to run the query
+    Raises NotSupportedError for a query that no durable job can run; the hint says how to run the query
     otherwise."""
     return _planned(query, request, context, _ASKED, context.config.collect_rows)
 
@@ -125,9 +125,9 @@ def planned(query: Query, request: StatementRequest, context: "Context") -> Dura
 def _planned(
     query: Query, request: StatementRequest, context: "Context", why: str, collect_rows: float = 0
 ) -> DurableWay:
-    """Plan a query as a durable job, as :func:`planned` does. ``why``: the reason for the lane.
-    ``collect_rows``: see :func:`~sqlfront.jobs.job_plan.plan_job`; 0 if memory is short, so that tasks
-    divide even few rows by key, since these may be large."""
+    """Plan a query as a durable job, and return the query's way. ``why``: the reason for the lane.
+    ``collect_rows``: the greatest estimated number of rows of an input that one task collects, instead of
+    tasks dividing the rows by key; 0 if memory is short, since even a few rows may be large."""
     run, settings = StatementRun(context, request), context.settings
     try:
         rows = bound_for_job(run, query)

@@ -80,7 +80,7 @@ class ExplainWay(_CommandWay, eq=False, gc=False):
 
     def after(self, error: Error, request: StatementRequest) -> Replan:
         """Return the Replan by which the explained query gets another way after ``error``. Raises ``error``
-        if no other way can help: EXPLAIN ANALYZE measures a light job, and no durable one in its place."""
+        if no other way can help; a durable job can't, since EXPLAIN ANALYZE measures light jobs only."""
         if self.context.spark is None:
             raise error
         return self.way.after(error, replace(request, text=self.statement.query.text))

@@ -27,8 +27,8 @@ def footprint(batch: pa.RecordBatch) -> int:
 
 
 def may_charge(memory: MemoryAccount, size: int) -> bool:
-    """Charge ``size`` bytes that an operator can do without, and return True; if no memory is left for them,
-    charge nothing and return False."""
+    """Charge ``size`` bytes for something that makes an operator faster but isn't needed, and return True; if
+    no memory is left for it, charge nothing and return False."""
     try:
         memory.charge(size)
     except OperationalError:
@@ -55,15 +55,14 @@ def take_all(ordinal: int, context: ProcessorContext, columns: Sequence[int] | N
 
 
 class Blocks:
-    """An input as batches of a useful size, since operators over columns pay per call: many small batches
-    cost more than copying the batches together. ``reductions`` are filters that drop rows before the rows
-    take memory.
+    """An input as batches of a useful size (blocks), since operators over columns pay per call: many small
+    batches cost more than copying the batches together. ``reductions`` are filters that drop rows before the
+    rows take memory.
 
-    A block takes about ``context.block_bytes`` at most, with its grouping, or is a single row. The last block
-    stays charged to the memory account of ``context`` until :meth:`give_back` or the next :meth:`take`. The
-    charge includes the memory for grouping or matching the block's rows, and as many bytes
-    again for the results.
-    """
+    A block has at most about ``context.block_bytes`` bytes, including the memory for grouping its rows, or is
+    a single row. The last block stays charged to the memory account of ``context`` until :meth:`give_back` or
+    the next :meth:`take`. The charge includes the memory for grouping or matching the block's rows, and as
+    many bytes again for the results."""
 
     def __init__(self, ordinal: int, context: ProcessorContext, reductions: Sequence[Reduction] = ()) -> None:
         self._ordinal = ordinal
@@ -100,7 +99,7 @@ class Blocks:
         return block
 
     def _piece(self) -> Block:
-        """Return the next rows of the input that are not more than a block; None if the input has ended."""
+        """Return the next rows of the input, at most a block of them; None if the input has ended."""
         piece = next(self._pieces, None)
         if piece is not None:
             return piece

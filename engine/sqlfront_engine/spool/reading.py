@@ -34,8 +34,8 @@ class SpoolDamaged(OperationalError):
 def read_spool(
     file: SpoolFile, buckets: range | None = None, *, access: FileAccess = EVERYWHERE
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the record batches of the buckets (None = all) in the order of the file, without reading the
-    others. ``access``: the files that may be opened. Raises SpoolDamaged, before the first batch or at a
+    """Yield the record batches of the buckets (None = all) in the order of the file, without reading other
+    batches. ``access``: the files that may be opened. Raises SpoolDamaged, before the first batch or at a
     batch, if the file is missing or differs from its description ``file``; OperationalError if the file can't
     be opened for another reason, or if an object storage can't be reached meanwhile."""
     with _opened(file, access) as source:
@@ -78,7 +78,7 @@ def _checked_schema(source: pa.NativeFile, file: SpoolFile) -> pa.Buffer:
 
 def _batch(source: pa.NativeFile, file: SpoolFile, place: int, schema: pa.Buffer) -> pa.RecordBatch:
     """Return the record batch number ``place``, after comparing the checksum of its bytes. ``schema``: the
-    beginning of a stream."""
+    file's schema as the beginning of an Arrow IPC stream."""
     first, last = file.offsets[place : place + 2]
     source.seek(first)
     data = source.read_buffer(last - first)

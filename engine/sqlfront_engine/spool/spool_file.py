@@ -26,12 +26,13 @@ _BATCH_OVERHEAD: Final = 1024
 class SpoolFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A finished spool file: the description by which a reader finds and checks the rows.
 
-    ``path`` is the path or URL that the writer was given; ``bytes`` the size of the file. ``buckets`` has the
-    bucket of each record batch, in the order of the file, and ``checksums`` the CRC-32 of the batch's bytes.
-    Batch i is at the bytes ``offsets[i]`` to ``offsets[i + 1]``, so that there is one offset more than
-    batches; the bytes of batch 0 include the file's beginning, with the schema. ``bucket_rows`` and
-    ``bucket_bytes`` have one number per bucket; the bytes are those of the rows in memory, neither compressed
-    nor with a dictionary. ``schema_hash`` is the SHA-256 (hexadecimal) of the serialized schema."""
+    ``path`` is the path or URL that the writer was given. ``rows`` and ``bytes`` are the rows and the size of
+    the file. ``buckets`` has the bucket of each record batch, in the order of the file, and ``checksums`` the
+    CRC-32 of each batch's bytes. Batch i is at the bytes ``offsets[i]`` to ``offsets[i + 1]``, so that there
+    is one offset more than batches; the bytes of batch 0 include the file's beginning, with the schema.
+    ``bucket_rows`` and ``bucket_bytes`` have the rows and the bytes of each bucket; the bytes are counted as
+    the rows lie in memory, neither compressed nor with a dictionary. ``schema_hash`` is the SHA-256
+    (hexadecimal) of the serialized schema."""
 
     path: str
     rows: int

@@ -113,8 +113,8 @@ class KeyDirectory:
 
     @property
     def nbytes(self) -> int:
-        """Return the number of bytes of memory that the directory holds, without those for which ``may_hold``
-        was asked."""
+        """Return the number of bytes of memory that the directory holds, without the bytes that ``may_hold``
+        has allowed."""
         return self.numbers.nbytes + (0 if self._hashed is None else self._hashed.nbytes)
 
     def _add_column(self, column: pa.Array, codes: Codes, null_safe: bool, *, several: bool) -> Codes:

@@ -84,8 +84,8 @@ class StateTable:
             self._merge()
 
     def exceeds(self, blocks: int) -> bool:
-        """Return whether merging the rows takes more memory than ``blocks`` of the blocks of rows for which
-        the query's memory limit has room (``ProcessorContext.block_bytes``)."""
+        """Return whether merging the rows takes more memory than ``blocks`` blocks of rows. A block has
+        ``ProcessorContext.block_bytes`` bytes, which the query's memory limit determines."""
         return self._bytes + GROUPING_BYTES * self.rows > blocks * self._block_bytes
 
     def merged(self) -> pa.RecordBatch:

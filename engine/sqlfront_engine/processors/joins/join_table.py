@@ -17,8 +17,9 @@ class JoinTable:
     """The build rows of a hash join by key. Equal keys have the same key number, from 0. If no key repeats,
     the table has the only row of each key number; else it has all rows sorted by key number, with the begin
     and the count of each number's rows. ``keys``: the key columns of the ``length`` build rows;
-    ``null_safe``: for each key whether null equals null, empty = for none. ``may_hold``: see
-    :class:`~sqlfront_values.columns.matching.KeyDirectory`."""
+    ``null_safe``: for each key whether null equals null, empty = for none. ``may_hold``: called with the
+    bytes of a table that makes later look-ups faster, before it is built; returns whether it may be built and
+    held."""
 
     def __init__(
         self,
