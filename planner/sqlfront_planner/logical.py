@@ -222,8 +222,8 @@ def _table_part(
 
 
 class LogicalValues(LogicalPlan, frozen=True):
-    """Rows of expressions that read no column, as of VALUES. A SELECT without FROM reads one row without
-    columns."""
+    """Rows whose values are expressions that read no column, such as the rows of VALUES. A SELECT without
+    FROM reads one row without columns."""
 
     output: pa.Schema
     rows: tuple[tuple[Expr, ...], ...]

@@ -316,8 +316,8 @@ def _read_by(run: StatementRun, entry: TableEntry) -> set[int]:
 
 
 def recover(context: Context, entry: Entry) -> None:
-    """Refill CACHE TABLE's copies that read the table of ``entry``. For use when a session that was writing
-    to the table has died, perhaps before it refilled the copies."""
+    """Refill CACHE TABLE's copies that read the table of ``entry``. A session calls this when another session
+    has died while it wrote to the table, perhaps before it refilled the copies."""
     origin = origin_of(entry)
     if isinstance(origin, TableEntry):
         refresh_copies(StatementRun(context), origin.table)

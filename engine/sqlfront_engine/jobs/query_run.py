@@ -70,11 +70,10 @@ class JobElsewhere(Job, Protocol):
 
 class QueryRun:
     """A running query: the state that the query's jobs, which run one after another, share.
+    :meth:`~sqlfront_engine.engine.Engine.begin_query` begins a query.
 
     ``id`` is unique in the cluster; ``budget`` is the memory that the jobs may hold together; ``began``, in
-    seconds of the engine's clock, is the start from which the timeout counts. Made by
-    :meth:`~sqlfront_engine.engine.Engine.begin_query`.
-    """
+    seconds of the engine's clock, is the start from which the timeout counts."""
 
     __slots__ = (
         "__weakref__",

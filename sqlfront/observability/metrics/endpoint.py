@@ -34,8 +34,8 @@ else:
 
 
 class MetricsEndpoint:
-    """An open port that serves metrics in Prometheus's text format at every path. Made by
-    :func:`open_endpoint`."""
+    """An open port that serves metrics in Prometheus's text format at every path; :func:`open_endpoint` opens
+    it."""
 
     def __init__(self, address: Address) -> None:
         self.tallies = StatementTallies()

@@ -61,12 +61,11 @@ def format_named(name: str) -> Format:
 
 def write_result(result: Result, format_name: str, out: BinaryIO, options: OutputOptions = _USUAL) -> int:
     """Write all rows of the result to ``out`` in the format named ``format_name`` (one of :data:`FORMATS`),
-    batch by batch; return the number of rows. A result without columns, as of CREATE TABLE, writes nothing.
-    Rows that are written can't be read from the result again.
+    batch by batch; return the number of rows. A result without columns, such as CREATE TABLE's, writes
+    nothing. Rows that are written can't be read from the result again.
 
     Raises the statement's errors, OperationalError for a row of two GiB, NotSupportedError if the format has
-    no form of a column's type, and OSError of the stream.
-    """
+    no form of a column's type, and OSError of the stream."""
     if not len(result.schema):
         return 0
     try:

@@ -173,9 +173,9 @@ class Percentile(msgspec.Struct, frozen=True):
 
 class ApproximatePercentile(msgspec.Struct, frozen=True):
     """A function from lists to their percentile_approx at each of ``fractions`` (0 to 1): the least value
-    such that at least that fraction of the values is not greater. Exact, whatever accuracy was requested;
-    null for an empty list. If ``several``, a result is an array with a value per fraction; else the value of
-    the only fraction."""
+    such that at least that fraction of the values is not greater. The result is exact, whatever accuracy was
+    requested, and null for an empty list. If ``several``, a result is an array with a value per fraction;
+    else the value of the only fraction."""
 
     fractions: tuple[float, ...]
     several: bool = False
