@@ -39,6 +39,7 @@ from sqlfront_engine.durable.event_store.replay import Replay
 from sqlfront_engine.durable.files import sizes_of
 from sqlfront_engine.durable.job_state import JobState
 from sqlfront_engine.durable.recovery import reset_after_loss
+from sqlfront_engine.durable.split_assignments import SplitAssignments
 from sqlfront_engine.durable.split_runner import ClosableRunner, SplitRunner
 from sqlfront_engine.durable.stages import StagePlan
 from sqlfront_engine.durable.takeover import submit, take_over
@@ -47,6 +48,7 @@ from sqlfront_engine.durable.thread_runner import ThreadRunner
 from sqlfront_engine.engine import Engine, JobConfig
 from sqlfront_engine.forks import inherited
 from sqlfront_engine.process_user import process_user
+from sqlfront_engine.processors.sources.split_scan import SplitScan
 from sqlfront_engine.storage.addresses import open_folder
 from sqlfront_values.errors import (
     Error,
@@ -247,29 +249,47 @@ class JobService(ClosingContext):
         """Return a coordinator for a job, and the runner of the job's tasks. ``state`` and ``log``: the state
         of the job, and its log in the epoch that the coordinator has claimed."""
         plan, options = decode_job_plan(submitted.plan), job_settings(submitted.options).tasks
-        runner = self._runner(submitted, plan, stages, log.epoch, options.lease)
+        splits = SplitAssignments(stages, self._resources.of(submitted.job), state)
+        runner = self._runner(submitted, plan, stages, log.epoch, options.lease, splits)
         options = replace(options, buckets=buckets_for(plan.input_size, options, runner.task_memory))
-        return Coordinator(stages, state, log, runner, self._folder(submitted.job), options, target), runner
+        folder = self._folder(submitted.job)
+        return Coordinator(stages, state, log, runner, folder, options, target, splits), runner
 
     def _runner(
-        self, submitted: JobSubmitted, plan: JobPlan, stages: StagePlan, epoch: int, lease: float
+        self,
+        submitted: JobSubmitted,
+        plan: JobPlan,
+        stages: StagePlan,
+        epoch: int,
+        lease: float,
+        splits: SplitAssignments,
     ) -> ClosableRunner:
         """Return a runner of a job's tasks in an epoch: on the members of the cluster, or on threads of this
         process if there is no cluster, or if the job reads memory tables of this process. Tasks that read
-        spread tables run on threads of this process in any case. ``lease``: the seconds for which members go
-        on with tasks when this process is gone."""
+        spread tables, or sources that can't list their splits, run on threads of this process in any case.
+        ``lease``: the seconds for which members go on with tasks when this process is gone. ``splits``: gives
+        out the splits of such sources."""
         settings, threads = settings_of(submitted), self._engine.workers
-        me = {"member": self._member, "incarnation": self._incarnation}
         resources = self._resources.of(submitted.job)
         config = JobConfig(settings=settings, resources=resources, description=submitted.job)
+
+        def here() -> ThreadRunner:
+            return ThreadRunner(
+                self._engine,
+                stages,
+                config,
+                threads=threads,
+                member=self._member,
+                incarnation=self._incarnation,
+                splits=splits,
+            )
+
         if self._members is None or plan.held:
-            return ThreadRunner(self._engine, stages, config, threads=threads, **me)
+            return here()
         learn = LearnJob(self._folder(submitted.job), epoch, self._member, plan.dag, settings, lease)
         others = MemberRunner(self._members, stages, learn, threads=threads, incarnation=self._incarnation)
-        if not plan.versions:
-            return others
-        here = ThreadRunner(self._engine, stages, config, threads=threads, **me)
-        return SplitRunner(here, others, stages.numbers_of(VersionScan))
+        bound = stages.numbers_of(VersionScan) | stages.numbers_of(SplitScan)
+        return SplitRunner(here(), others, bound) if bound else others
 
     def _start(
         self,

@@ -42,11 +42,13 @@ from sqlfront_engine.durable.event_store.events import (
 from sqlfront_engine.durable.event_store.settings import LogState
 from sqlfront_engine.durable.files import remove_others
 from sqlfront_engine.durable.job_state import JobState
-from sqlfront_engine.durable.recovery import in_order, reset_for
+from sqlfront_engine.durable.recovery import Reset, in_order, reset_for
 from sqlfront_engine.durable.runner import TaskEnd, TaskLostError, TaskRunner
-from sqlfront_engine.durable.stages import DIVIDED, JobStage, StagePlan
+from sqlfront_engine.durable.split_assignments import SplitAssignments
+from sqlfront_engine.durable.stages import DIVIDED, JobStage, SplitKind, StagePlan
 from sqlfront_engine.durable.target import JobTarget, TargetUnavailableError
 from sqlfront_engine.durable.tasks import StageTasks, TaskRun
+from sqlfront_engine.processors.sources.split_scan import SourceUnavailableError
 from sqlfront_engine.spool.reading import SpoolDamaged
 from sqlfront_engine.spool.spool_file import SpoolFile
 from sqlfront_values.errors import NO_MEMORY, Error, InternalError, OperationalError
@@ -88,7 +90,8 @@ class Coordinator:
     coordinator updates it. ``log``: takes the events. ``runner``: runs the tasks. ``folder``: the directory
     or URL of the job's spool files. ``options``: the options of the job, such as the number of attempts at a
     task. ``target``: the directory or table that takes the job's rows; None if the rows stay in spool files,
-    which are the result."""
+    which are the result. ``splits``: gives out the splits of the job's SPLIT SCANs, also to the ``runner``;
+    None if the job has no SPLIT SCAN."""
 
     def __init__(
         self,
@@ -99,8 +102,10 @@ class Coordinator:
         folder: str,
         options: JobOptions = JobOptions(),  # noqa: B008 - frozen
         target: JobTarget | None = None,
+        splits: SplitAssignments | None = None,
     ) -> None:
         self.plan, self.state, self._target = plan, state, target
+        self._splits = SplitAssignments(plan, {}, state) if splits is None else splits
         self._log, self._runner, self._folder, self._options = log, runner, folder, options
         self._news: SimpleQueue[_News] = SimpleQueue()
         # The runs that have not ended, or whose record is not durable yet.
@@ -127,9 +132,9 @@ class Coordinator:
     def run(self) -> JobEnded:
         """Run the job to its end, and return the event of the end, whose record is durable by then. A job
         that fails or is cancelled has an end, too. Raises :class:`JobSuspended` after a call of
-        :meth:`suspend`; the error of the log if the log can't be written; and the error of the target if the
-        target can't be reached, or the connection with it is lost. After such an error the job has no end
-        yet: a successor goes on with the job."""
+        :meth:`suspend`; the error of the log if the log can't be written; and the error of a source or of the
+        target if it can't be reached, or the connection with the target is lost. After such an error the job
+        has no end yet: a successor goes on with the job."""
         try:
             if self.state.ended is None:
                 if self._log.epoch > 1:
@@ -175,10 +180,10 @@ class Coordinator:
             return ended if self._asked is None else JobEnded(JobEnd.CANCELLED)
 
     def _is_unsettled(self, error: Error) -> bool:
-        """Return whether ``error`` leaves the end of the job to a successor: the target can't be reached, or
-        the connection with the target was lost (SQLSTATE class 08) when the target may have taken the
-        rows."""
-        if isinstance(error, TargetUnavailableError):
+        """Return whether ``error`` leaves the end of the job to a successor: a source or the target can't be
+        reached, or the connection with the target was lost (SQLSTATE class 08) when the target may have taken
+        the rows."""
+        if isinstance(error, TargetUnavailableError | SourceUnavailableError):
             return True
         is_lost = (error.sqlstate or "").startswith(_CONNECTION)
         return is_lost and self.state.prepared is not None and self.state.committed is None
@@ -299,6 +304,8 @@ class Coordinator:
         task = run.id
         if task.stage not in self.state.stages or not self._is_ready(stage := self.plan.stages[task.stage]):
             return False
+        if stage.splits is not SplitKind.LISTED:
+            return False  # its splits were given out by the former coordinator
         waiting = self._waiting[task.stage]
         if task.task not in waiting or run != self._run(stage, task.task, run.attempt):
             return False
@@ -340,6 +347,7 @@ class Coordinator:
         run = self._run(stage, number, Attempt(self._log.epoch, self._attempts[task]))
         self._running[task] = run
         self._busy += 1
+        self._splits.begin(run)
         self._runner.start(run, self._news.put)
 
     def _run(self, stage: JobStage, number: int, attempt: Attempt) -> TaskRun:
@@ -400,17 +408,22 @@ class Coordinator:
         if self._running.get(end.run.id) is not end.run:
             self._discard(end)  # the run was given up meanwhile
             return
+        stage = end.run.tasks.stage
         if end.output is not None:
+            issued, splits = self._splits.finish(end.run)
             event = TaskFinished(
                 end.run.id,
                 end.run.attempt,
                 self._runner.member,
                 self._runner.incarnation,
                 end.output,
-                end.run.tasks.stage.is_deterministic,
+                stage.is_deterministic,
+                splits,
                 rows_out=sum(file.rows for file in end.output.files),
             )
             try:
+                for splits_issued in issued:
+                    self._write(splits_issued)
                 # The run stays in `_running` until its record is durable.
                 self._log.append(event, lambda error: self._news.put(_Written(end, event, error)))
             except Error:
@@ -418,12 +431,17 @@ class Coordinator:
                 raise
             return
         del self._running[end.run.id]
+        self._splits.give_up(end.run)
         self._wait_again([end.run.id])
         assert end.error is not None
         if isinstance(end.error, SpoolDamaged):
             self._reset_producer(end.error)
         else:
             self._note_failure(end.run.id, end.error)
+        if stage.splits is SplitKind.PASSED_ONCE:
+            siblings = [task for task in self.state.finished if task.stage == stage.number]
+            reset = reset_for(self.plan, self.state, siblings)
+            self._reset(reset, f"the splits of task {end.run.task} can't be read again", {stage.number})
 
     def _discard(self, end: TaskEnd) -> None:
         """Remove the files of a run that doesn't count, if the run has files. If a successor has claimed the
@@ -436,7 +454,10 @@ class Coordinator:
         ``JobOptions.attempts`` times, or if the error is no OperationalError, so that another attempt would
         fail, too. After a lack of memory, fewer tasks run at a time. Losses of members are counted apart: a
         task that was lost :data:`MOST_LOSSES` times fails the job, since the task may be what kills the
-        members."""
+        members. An error of a source that can't be reached is raised, too: it leaves the job to a
+        successor."""
+        if isinstance(error, SourceUnavailableError):
+            raise error
         if isinstance(error, TaskLostError):
             self._losses[task] += 1
             if self._losses[task] >= MOST_LOSSES:
@@ -463,23 +484,35 @@ class Coordinator:
             return  # the task that made the file runs again already
         for task in lost:
             self._note_failure(task, error)
-        stale = {
-            task
-            for task, run in self._running.items()
-            if any(source.stage in reset.changed for source in run.tasks.stage.inputs)
+        self._reset(reset, str(error))
+
+    def _reset(self, reset: Reset, reason: str, failed: Collection[int] = ()) -> None:
+        """Have the tasks of ``reset`` run again, and the running tasks that read other rows then, for the
+        ``reason``. ``failed``: stages in which a run has failed that passed once over the sources: all tasks
+        of such a stage run again, as they do if one of them has to because of the reset."""
+        again = {task.stage for task in reset.tasks} | {*failed}
+        changed = {
+            stage.number
+            for stage in self.plan.stages
+            if any(source.stage in reset.changed for source in stage.inputs)
         }
-        # A stale run may have a record that is about to be durable: the reset takes it back.
-        again = in_order(reset.tasks | stale)
-        self._write(TasksReset(again, str(error)))
+        passes = self.plan.passed_once & (again | changed)
+        stale = {task for task in self._running if task.stage in changed | passes}
+        tasks = in_order(reset.tasks | stale)
+        if tasks:
+            # A stale run may have a record that is about to be durable: the reset takes it back.
+            self._write(TasksReset(tasks, reason))
         for task in stale:
-            del self._running[task]
+            self._splits.give_up(self._running.pop(task))
+        self._splits.restart(passes)
         self._inputs.clear()
-        self._wait_again(again)
+        self._wait_again(tasks)
 
     def _end_runs(self) -> None:
         """Stop the running tasks, wait for their ends, and remove the files that they wrote. If a successor
         has claimed the next epoch, also remove the files of this epoch that the successor doesn't accept."""
         self._runner.stop()
+        self._splits.close()
         while self._busy:
             news = self._next()
             if isinstance(news, TaskEnd):

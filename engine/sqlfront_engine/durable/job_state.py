@@ -7,6 +7,8 @@ order, and so has the same state.
 from collections import Counter
 from collections.abc import Iterable
 
+import msgspec
+
 from sqlfront_engine.durable.event_store.events import (
     CancelRequested,
     CleanupDone,
@@ -17,6 +19,7 @@ from sqlfront_engine.durable.event_store.events import (
     JobSubmitted,
     SinkCommitted,
     SinkPrepared,
+    SplitsIssued,
     StageInitialized,
     TaskFinished,
     TaskId,
@@ -26,15 +29,34 @@ from sqlfront_engine.durable.event_store.replay import Replay
 from sqlfront_values.errors import InternalError
 
 
+class IssuedSplits(msgspec.Struct, frozen=True):
+    """The splits of a source that were given to tasks so far, by their numbers, and the state of the source's
+    enumerator behind the last of them; None = its beginning."""
+
+    splits: tuple[bytes, ...] = ()
+    state: bytes | None = None
+
+    def followed(self, event: SplitsIssued) -> "IssuedSplits":
+        """Return these splits with those of the next event. Raises InternalError if the event doesn't follow
+        these splits."""
+        if event.first != len(self.splits):
+            raise InternalError(f"split {event.first} of {event.vertex} follows {len(self.splits)} splits")
+        return IssuedSplits(self.splits + event.splits, event.state)
+
+
 class JobState:
     """The state of a job after the events in its log. ``epoch``: the epoch of the last coordinator.
     ``finished``: for each finished task the event with the output that counts. ``finishes``: the number of
     task ends so far; ``resets``: the number of finished tasks that had to run again. ``restored``: the number
-    of tasks that the last coordinator took as finished from its predecessors."""
+    of tasks that the last coordinator took as finished from its predecessors. ``issued``: by stage and
+    vertex, the splits that were given to tasks; ``splits_of``: for each task that has ever finished, the
+    numbers of the splits that it reads, by vertex."""
 
     def __init__(self, events: Iterable[Event] = ()) -> None:
         self.submitted: JobSubmitted | None = None
         self.stages: dict[int, StageInitialized] = {}
+        self.issued: dict[tuple[int, str], IssuedSplits] = {}
+        self.splits_of: dict[TaskId, dict[str, tuple[int, ...]]] = {}
         self.finished: dict[TaskId, TaskFinished] = {}
         # The number of finished tasks of each stage.
         self._counts: Counter[int] = Counter()
@@ -84,7 +106,12 @@ class JobState:
                     )
             case StageInitialized():
                 self.stages[event.stage] = event
+            case SplitsIssued():
+                place = event.stage, event.vertex
+                self.issued[place] = self.issued.get(place, IssuedSplits()).followed(event)
             case TaskFinished():
+                if event.splits:
+                    self.splits_of.setdefault(event.task, event.splits)
                 if event.task not in self.finished:  # else the report is a duplicate
                     self.finished[event.task] = event
                     self._counts[event.task.stage] += 1

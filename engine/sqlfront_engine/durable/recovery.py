@@ -35,9 +35,14 @@ def in_order(tasks: Collection[TaskId]) -> tuple[TaskId, ...]:
 
 def reset_after_loss(plan: StagePlan, state: JobState, sizes: Mapping[str, int]) -> Reset:
     """Return the tasks to run again because a file that is still needed is missing, or has another size than
-    the log says. ``sizes``: the sizes in bytes of the files that the job has now, by the files' names. The
-    contents of a file are not checked here, but when a task reads the file."""
-    lost: set[TaskId] = set()
+    the log says, or because another pass over a source begins. ``sizes``: the sizes in bytes of the files
+    that the job has now, by the files' names. The contents of a file are not checked here, but when a task
+    reads the file."""
+    lost = {
+        task
+        for task in state.finished
+        if task.stage in plan.passed_once and not state.is_complete(task.stage)
+    }
     while True:
         reset = reset_for(plan, state, lost)
         again = {task.stage for task in reset.tasks}
@@ -56,7 +61,7 @@ def reset_after_loss(plan: StagePlan, state: JobState, sizes: Mapping[str, int])
 def reset_for(plan: StagePlan, state: JobState, lost: Collection[TaskId]) -> Reset:
     """Return the tasks to run again because the files of the finished tasks ``lost`` can't be read: those of
     the tasks whose files are still needed, and the finished tasks that have read rows which a second run may
-    make differently."""
+    make differently. Of a stage that passes once over its sources, all tasks run again if one has to."""
     tasks: set[TaskId] = set()
     changed: set[int] = set()
     while True:
@@ -69,8 +74,10 @@ def reset_for(plan: StagePlan, state: JobState, lost: Collection[TaskId]) -> Res
             for stage in plan.stages
             if stage.number in changed or any(source.stage in changed for source in stage.inputs)
         }
+        passes = plan.passed_once.intersection(again | {task.stage for task in found})
         for task, finish in state.finished.items():
-            if any(source.stage in other for source in plan.stages[task.stage].inputs):
+            stage = plan.stages[task.stage]
+            if task.stage in passes or any(source.stage in other for source in stage.inputs):
                 found.add(task)
             if not finish.deterministic and task in tasks:
                 other.add(task.stage)

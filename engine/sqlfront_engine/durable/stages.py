@@ -28,6 +28,7 @@ from sqlfront_engine.dag import COORDINATOR, DAG, Distribution, Edge, OnlyOn, Ro
 from sqlfront_engine.durable.parts import StageParts, ordered, target_of
 from sqlfront_engine.processor import Processor
 from sqlfront_engine.processors.sink import ResultSink
+from sqlfront_engine.processors.sources.split_scan import SplitScan
 from sqlfront_values.errors import InterfaceError, NotSupportedError
 from sqlfront_values.evaluate import is_deterministic
 from sqlfront_values.expressions import SortKey, expressions_in
@@ -48,6 +49,18 @@ class OutputKind(Enum):
     """The rows of a task go to the reading task of the same number."""
     RESULT = "result"
     """The rows are the job's result."""
+
+
+class SplitKind(Enum):
+    """The ways in which the tasks of a stage divide the splits of the stage's sources."""
+
+    LISTED = "listed"
+    """By their numbers: the plan has all splits. So it is for a stage without sources."""
+    RESTORABLE = "restorable"
+    """The coordinator gives splits out while the tasks run, and a successor can go on behind them."""
+    PASSED_ONCE = "passed once"
+    """The coordinator gives splits out while the tasks run, once: the outputs of the stage are those of one
+    pass over its sources, so that all tasks of the stage run again if one has to."""
 
 
 #: The kinds of outputs whose rows are divided among buckets.
@@ -77,7 +90,8 @@ class StageInput(msgspec.Struct, frozen=True):
 class JobStage(msgspec.Struct, frozen=True):
     """A stage: a part of the DAG that tasks run. ``vertices``: the names of its vertices, in topological
     order. ``is_parallel``: True if any number of tasks may divide the work, False if one task does it.
-    ``is_deterministic``: a second run of a task over the same files gives the same rows in the same order."""
+    ``is_deterministic``: a second run of a task over the same files gives the same rows in the same order.
+    ``splits``: how the tasks divide the splits of the stage's sources."""
 
     number: int
     vertices: tuple[str, ...]
@@ -85,6 +99,7 @@ class JobStage(msgspec.Struct, frozen=True):
     inputs: tuple[StageInput, ...]
     outputs: tuple[StageOutput, ...]
     is_deterministic: bool = True
+    splits: SplitKind = SplitKind.LISTED
 
 
 class StagePlan(msgspec.Struct, frozen=True):
@@ -108,6 +123,11 @@ class StagePlan(msgspec.Struct, frozen=True):
             for stage in self.stages
             if any(isinstance(self.dag[name].processor, kind) for name in stage.vertices)
         )
+
+    @property
+    def passed_once(self) -> frozenset[int]:
+        """The numbers of the stages whose outputs are those of one pass over their sources."""
+        return frozenset(stage.number for stage in self.stages if stage.splits is SplitKind.PASSED_ONCE)
 
     def output_of(self, source: StageInput) -> StageOutput:
         """Return the output of an earlier stage that an input reads."""
@@ -154,6 +174,7 @@ def cut(dag: DAG) -> StagePlan:
             (*inputs[number],),
             (*outputs[number],),
             all(_is_deterministic(dag[name].processor) for name in part),
+            _splits([dag[name].processor for name in part]),
         )
         for number, part in enumerate(parts)
     )
@@ -162,10 +183,21 @@ def cut(dag: DAG) -> StagePlan:
 
 def _is_deterministic(processor: Processor) -> bool:
     """Return whether a second run over the same files gives the same rows: no expression of the processor
-    calls a function such as ``rand``. Nothing else can differ, since a task reads its files in a fixed
-    order."""
+    calls a function such as ``rand``, and the processor reads no source that is passed over once. Nothing
+    else can differ, since a task reads its files in a fixed order."""
+    if isinstance(processor, SplitScan) and not processor.is_restorable:
+        return False
     values = [getattr(processor, name) for name in processor.__struct_fields__]
     return all(is_deterministic(expression) for value in values for expression in expressions_in(value))
+
+
+def _splits(processors: Sequence[Processor]) -> SplitKind:
+    """Return how the tasks of a stage with these processors divide the splits of its sources."""
+    scans = [processor for processor in processors if isinstance(processor, SplitScan)]
+    if not scans:
+        return SplitKind.LISTED
+    is_restorable = all(scan.is_restorable for scan in scans)
+    return SplitKind.RESTORABLE if is_restorable else SplitKind.PASSED_ONCE
 
 
 def _is_parallel(dag: DAG, part: Sequence[str], on_all: Mapping[str, bool]) -> bool:

@@ -6,19 +6,24 @@ from queue import SimpleQueue
 from threading import Lock, Thread
 from typing import Final
 
+from msgspec.structs import replace
+
 from sqlfront_engine.closing import ClosingContext
 from sqlfront_engine.durable.event_store.events import Manifest
 from sqlfront_engine.durable.files import remove_output
 from sqlfront_engine.durable.runner import TaskEnd
+from sqlfront_engine.durable.split_assignments import RunSplits, SplitAssignments
 from sqlfront_engine.durable.stages import StagePlan
 from sqlfront_engine.durable.tasks import RunId, TaskJob, TaskRun
 from sqlfront_engine.engine import Engine, JobConfig
+from sqlfront_engine.processors.sources.split_scan import TASK_SPLITS
 from sqlfront_values.evaluation_errors import foreign_error
 
 
 class ThreadRunner(ClosingContext):
     """A runner of a job's tasks on ``threads`` threads of this process, one task at a time on each.
-    ``config``: the options of the job. ``member`` and ``incarnation`` name this process in the job's log."""
+    ``config``: the options of the job. ``member`` and ``incarnation`` name this process in the job's log.
+    ``splits``: the splits that the job's coordinator gives to tasks; None = it gives none."""
 
     #: The runs end with the process.
     is_lasting: Final = False
@@ -32,10 +37,11 @@ class ThreadRunner(ClosingContext):
         threads: int,
         member: str,
         incarnation: str,
+        splits: SplitAssignments | None = None,
     ) -> None:
         self.capacity, self.member, self.incarnation = threads, member, incarnation
         self.task_memory = engine.memory.limit // threads
-        self._engine, self._plan, self._config = engine, plan, config
+        self._engine, self._plan, self._config, self._splits = engine, plan, config, splits
         self._waiting: SimpleQueue[tuple[TaskRun, Callable[[TaskEnd], None]] | None] = SimpleQueue()
         # Daemons: the interpreter's end waits for no task, but leaves the job to a successor.
         self._threads = [
@@ -78,13 +84,17 @@ class ThreadRunner(ClosingContext):
         ended(end)
 
     def _output(self, run: TaskRun) -> Manifest:
-        job = TaskJob(self._engine, self._plan, run, self._config)
+        splits = None if self._splits is None else self._splits.of(run.run_id)
+        config = self._config
+        if splits is not None:
+            config = replace(config, resources={**config.resources, TASK_SPLITS: splits})
+        job = TaskJob(self._engine, self._plan, run, config)
         with self._lock:
             self._jobs[run.run_id] = job
             if self._stopped or run.run_id in self._cancelled:
                 job.cancel()
         try:
-            return job.run()
+            return _with_splits(job.run(), splits)
         finally:
             with self._lock:
                 del self._jobs[run.run_id]
@@ -118,3 +128,15 @@ class ThreadRunner(ClosingContext):
         self.end_threads()
         for thread in self._threads:
             thread.join()
+
+
+def _with_splits(output: Manifest, splits: RunSplits | None) -> Manifest:
+    """Return the output of a run when the record of the ``splits`` that the run has read is prepared; if it
+    can't be, remove the output's files and raise the error."""
+    if splits is not None:
+        try:
+            splits.complete()
+        except BaseException:
+            remove_output(output)
+            raise
+    return output

@@ -37,6 +37,7 @@ _PLACES: Final[dict[str, str]] = {
     "ScalarRow": f"{_HERE}.sources.scalar_row:ScalarRow",
     "SetDifference": f"{_HERE}.set_difference:SetDifference",
     "Sort": f"{_HERE}.sort:Sort",
+    "SplitScan": f"{_HERE}.sources.split_scan:SplitScan",
     "SpoolScan": f"{_HERE}.spool.spool_scan:SpoolScan",
     "SpoolWrite": f"{_HERE}.spool.spool_write:SpoolWrite",
     "TopN": f"{_HERE}.top_n:TopN",

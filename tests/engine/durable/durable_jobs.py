@@ -5,9 +5,10 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from pathlib import Path
+from types import MappingProxyType
 
 import pyarrow as pa
 
@@ -18,6 +19,7 @@ from sqlfront_engine.durable.event_store.events import JobEnded, JobSubmitted, M
 from sqlfront_engine.durable.event_store.job_store import JobStore
 from sqlfront_engine.durable.event_store.settings import FailurePolicy, LogSettings
 from sqlfront_engine.durable.job_state import JobState
+from sqlfront_engine.durable.split_assignments import SplitAssignments
 from sqlfront_engine.durable.stages import StagePlan, cut
 from sqlfront_engine.durable.takeover import submit, take_over
 from sqlfront_engine.durable.thread_runner import ThreadRunner
@@ -89,7 +91,7 @@ def _sum(place: int, name: str) -> AggregateCall:
     return AggregateCall("sum", (_column(place, name),), BIGINT)
 
 
-class _Building:
+class Building:
     """A DAG in which a ledger follows each vertex of a chain."""
 
     def __init__(self, ledger: str) -> None:
@@ -107,7 +109,7 @@ def join_dag(ledger: str, lines: int = LINES, *, random: bool = False) -> DAG:
     orders (0) and lines (1) are exchanged by order, joined and grouped (2), exchanged by customer and grouped
     (3), and sorted (4, one task). ``random``: each line's number is computed with a random number, which
     doesn't change it, so that the stage of the lines is not deterministic."""
-    building = _Building(ledger)
+    building = Building(ledger)
     dag, noted = building.dag, building.noted
     number = _column(0, "id")
     orders = dag.vertex("orders", Range(0, 1, ORDERS), 1)
@@ -195,13 +197,16 @@ def run_job(
     policy: FailurePolicy = FailurePolicy.FAIL,
     spool: Path | None = None,
     is_owner: bool = True,
+    dag: DAG | None = None,
+    sources: Mapping[str, object] = MappingProxyType({}),
 ) -> JobEnded:
     """Begin or take over the job in a store below ``folder``, and run it to its end. ``random``: whether the
     stage of the lines is not deterministic. ``policy``: what the job does if its log can't be written.
     ``spool``: the folder for the spool files, if it isn't one below ``folder``. ``is_owner``: False for a
-    member of a cluster that owns the store already."""
+    member of a cluster that owns the store already. ``dag``: the DAG, if it isn't that of :func:`join_dag`;
+    ``sources``: the objects that its sources need."""
     store = JobStore(LocalFolder(str(folder / "store"), calls), SystemClock())
-    outputs, plan = str(spool or folder / "spool"), cut(join_dag(ledger, random=random))
+    outputs, plan = str(spool or folder / "spool"), cut(dag or join_dag(ledger, random=random))
     with owned(store) if is_owner else nullcontext(), Engine(workers=1) as engine:
         claim = store.take_epoch(JOB, cluster=CLUSTER, member="member-1")
         settings = LogSettings(group_window=0.0, policy=policy)
@@ -209,9 +214,11 @@ def run_job(
             log, state = submit(claim, SUBMITTED, incarnation="i", settings=settings)
         else:
             log, state = take_over(claim, plan, outputs, incarnation="i", settings=settings)
-        runner = ThreadRunner(engine, plan, JobConfig(), threads=threads, member="member-1", incarnation="i")
+        splits, config = SplitAssignments(plan, sources, state), JobConfig(resources=sources)
+        me = {"member": "member-1", "incarnation": "i"}
+        runner = ThreadRunner(engine, plan, config, threads=threads, **me, splits=splits)
         with log, runner:
-            return Coordinator(plan, state, log, runner, outputs, options).run()
+            return Coordinator(plan, state, log, runner, outputs, options, splits=splits).run()
 
 
 def rows_of(manifest: Manifest | None) -> list[tuple[object, ...]]:

@@ -11,7 +11,7 @@ import os
 import random
 import sys
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from zlib import crc32
 
@@ -20,7 +20,6 @@ from sqlfront_engine.durable.coordinator import Coordinator
 from sqlfront_engine.durable.division import JobOptions
 from sqlfront_engine.durable.event_store.event_log import EventLog
 from sqlfront_engine.durable.event_store.events import (
-    Attempt,
     CancelRequested,
     JobEnd,
     JobEnded,
@@ -32,9 +31,10 @@ from sqlfront_engine.durable.event_store.settings import LogSettings
 from sqlfront_engine.durable.files import remove_output
 from sqlfront_engine.durable.job_state import JobState
 from sqlfront_engine.durable.runner import TaskEnd
+from sqlfront_engine.durable.split_assignments import SplitAssignments
 from sqlfront_engine.durable.stages import DIVIDED, JobStage, OutputKind, StageInput, StageOutput, StagePlan
 from sqlfront_engine.durable.takeover import submit, take_over
-from sqlfront_engine.durable.tasks import TaskRun
+from sqlfront_engine.durable.tasks import RunId, TaskRun
 from sqlfront_engine.spool.reading import SpoolDamaged
 from sqlfront_engine.spool.spool_file import SpoolFile
 from sqlfront_engine.storage.local_folder import LocalFolder
@@ -106,9 +106,14 @@ def _read(kind: OutputKind, task: int, span: tuple[int, int], outputs: list[Buck
     return [row for buckets in outputs for rows in buckets[first:last] for row in rows]
 
 
-def _made(stage: JobStage, task: int, tasks: int, read: Rows, attempt: Attempt) -> Rows:
+def made(stage: JobStage, run: RunId, tasks: int, read: Rows, scanned: Rows | None) -> Rows:
+    """The rows that a run makes. ``read``: the rows of the stage's inputs; ``scanned``: those of the stage's
+    splits, None if the stage's sources list them."""
+    task, attempt = run.task.task, run.attempt
     rows: Rows = [(split, ()) for split in range(SPLITS) if split % tasks == task]
-    if stage.inputs:
+    if scanned is not None:
+        rows = read + scanned
+    elif stage.inputs:
         rows = read
     if stage.is_deterministic:
         return rows
@@ -125,21 +130,23 @@ def _written(output: StageOutput, rows: Rows, buckets: int) -> Buckets:
     return written
 
 
-def right_rows(plan: StagePlan, state: JobState) -> Rows:
-    """Return the result that follows from the accepted attempts of all tasks."""
-    made: list[list[Rows]] = []
+def right_rows(plan: StagePlan, state: JobState, scanned: Mapping[RunId, Rows]) -> Rows:
+    """Return the result that follows from the accepted attempts of all tasks. ``scanned``: the rows of the
+    splits that runs have read."""
+    all_made: list[list[Rows]] = []
     for stage in plan.stages:
         begun = state.stages[stage.number]
-        made.append([])
+        all_made.append([])
         for task, span in enumerate(begun.ranges):
             read: Rows = []
             for source in stage.inputs:
                 output = plan.output_of(source)
-                files = [_written(output, rows, begun.buckets) for rows in made[source.stage]]
+                files = [_written(output, rows, begun.buckets) for rows in all_made[source.stage]]
                 read += _read(output.kind, task, span, files)
-            attempt = state.finished[TaskId(stage.number, task)].attempt
-            made[-1].append(_made(stage, task, begun.parallelism, read, attempt))
-    return made[-1][0]
+            finish = state.finished[TaskId(stage.number, task)]
+            run = RunId(finish.task, finish.attempt)
+            all_made[-1].append(made(stage, run, begun.parallelism, read, scanned.get(run)))
+    return all_made[-1][0]
 
 
 # ---- the world in which a coordinator runs
@@ -173,6 +180,8 @@ class World:
         self.crashes = 0
         self.cancels = self.chance.random() < 0.1
         self.told_cancelled = False
+        #: The rows of the splits that runs have read; see :mod:`tests.engine.durable.simulated_splits`.
+        self.scanned: dict[RunId, Rows] = {}
         self.target = SimulatedTarget(self) if self.chance.random() < 0.5 else None
 
     def fault(self, share: float = 1.0) -> bool:
@@ -207,8 +216,9 @@ class World:
             log, state = submit(claim, SUBMITTED, incarnation="i", settings=settings)
         else:
             log, state = take_over(claim, self.plan, self.spool, incarnation="i", settings=settings)
+        splits = self.splits(state)
         runner = self.runner(log.epoch)
-        ended = SimulatedCoordinator(self, state, log, runner).run()
+        ended = SimulatedCoordinator(self, state, log, runner, splits).run()
         runner.close()
         log.close()
         return ended
@@ -231,6 +241,18 @@ class World:
         assert durable.issuperset(file for files in run.files for file in files), "read before it is durable"
         assert run.id not in state.finished, "runs again for nothing"
 
+    def splits(self, state: JobState) -> SplitAssignments | None:
+        """The splits that an epoch's coordinator gives to tasks. ``state``: at the beginning of the epoch."""
+        return None
+
+    def right_rows(self, state: JobState) -> Rows:
+        """The result that follows from the accepted attempts of all tasks."""
+        return right_rows(self.plan, state, self.scanned)
+
+    def check(self, state: JobState) -> None:
+        """Raise AssertionError unless the log of the ended job is right."""
+        assert self.damages or not state.resets, "a finished task ran again for nothing"
+
     # ---- tasks
 
     def carry_out(self, run: TaskRun) -> Manifest:
@@ -246,7 +268,7 @@ class World:
             needed = files[run.task : run.task + 1] if kind is OutputKind.KEPT else files
             found = [_loaded(file) if file in needed else [] for file in files]
             read += _read(kind, run.task, span, found)
-        return _made(stage, run.task, run.tasks.parallelism, read, run.attempt)
+        return made(stage, run.run_id, run.tasks.parallelism, read, self.scanned.get(run.run_id))
 
     def write(self, run: TaskRun, rows: Rows) -> Manifest:
         """Write the rows that a task has made."""
@@ -315,7 +337,7 @@ class SimulatedTarget:
 
     def put(self, token: str, files: tuple[SpoolFile, ...]) -> None:
         rows = [row for file in files for rows in _loaded(file) for row in rows]
-        _check_rows(rows, right_rows(self._world.plan, JobState.of(self._world.store.read(JOB))))
+        _check_rows(rows, self._world.right_rows(JobState.of(self._world.store.read(JOB))))
         self._perhaps_crash()
         assert token not in self.rows, "the rows are put into the target twice"
         self.rows[token] = rows
@@ -378,10 +400,17 @@ class SimulatedRunner:
 class SimulatedCoordinator(Coordinator):
     """A coordinator for which chance decides what happens next."""
 
-    def __init__(self, world: World, state: JobState, log: EventLog, runner: SimulatedRunner) -> None:
+    def __init__(
+        self,
+        world: World,
+        state: JobState,
+        log: EventLog,
+        runner: SimulatedRunner,
+        splits: SplitAssignments | None,
+    ) -> None:
         chance = world.chance
         options = JobOptions(parallelism=chance.randint(1, 4), buckets=chance.randint(4, 8), task_size=1)
-        super().__init__(world.plan, state, log, runner, world.spool, options, world.target)
+        super().__init__(world.plan, state, log, runner, world.spool, options, world.target, splits)
         self._world, self._simulated = world, runner
 
     def _next(self):  # type: ignore[no-untyped-def]
@@ -425,7 +454,7 @@ def check(world: World, ended: JobEnded) -> None:
     plan, state = world.plan, JobState.of(replay)
     assert replay.damage is None, f"the log has lost records: {replay.damage}"
     assert state.ended == ended, f"the log has another end: {state.ended}, not {ended}"
-    assert world.damages or not state.resets, "a finished task ran again for nothing"
+    world.check(state)
     if world.target is not None:
         taken = world.target.rows.get(SUBMITTED.job)
         assert (taken is not None) == (ended.state is JobEnd.FINISHED), f"{ended} with {taken} in the target"
@@ -439,7 +468,7 @@ def check(world: World, ended: JobEnded) -> None:
                 rows = result_rows(ended)
             except SpoolDamaged:
                 return  # lost behind the end
-            _check_rows(rows, right_rows(plan, state))
+            _check_rows(rows, world.right_rows(state))
         for stage in plan.stages:
             same = state.stages[plan.alike[stage.number]].ranges
             assert state.stages[stage.number].ranges == same, "kept rows are divided in another way"

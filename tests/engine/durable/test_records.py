@@ -90,6 +90,7 @@ EXAMPLES: list[Event] = [
         ),
     ),
     events.CleanupDone(),
+    events.SplitsIssued(stage=0, vertex="scan", first=3, splits=(b"\0", b"a"), state=b"\xff"),
 ]
 
 
@@ -106,7 +107,7 @@ def test_an_event_is_decoded_as_it_was_encoded(event: Event) -> None:
 
 
 def test_an_unknown_event_is_refused_by_its_number() -> None:
-    with pytest.raises(OperationalError, match="an event of type 99; this version of sqlfront knows 1 to 12"):
+    with pytest.raises(OperationalError, match="an event of type 99; this version of sqlfront knows 1 to 13"):
         decode_event(99, 1, b"{}")
 
 

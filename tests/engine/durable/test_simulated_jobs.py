@@ -1,36 +1,42 @@
 """Durable jobs whose coordinators, tasks, files and disk fail at random: the result is right, and no file is
 left. Faults planted into the coordinator are found."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from sqlfront_engine.durable import coordinator, files, recovery, takeover
 from sqlfront_engine.durable.coordinator import Coordinator
-from sqlfront_engine.durable.event_store.events import CancelRequested, TaskFinished
+from sqlfront_engine.durable.event_store.events import CancelRequested, TaskFinished, TaskId
 from sqlfront_engine.durable.event_store.job_store import EpochClaim
+from sqlfront_engine.durable.job_state import JobState
 from sqlfront_engine.durable.recovery import Reset
+from sqlfront_engine.durable.split_assignments import SplitAssignments, _Restorable
+from sqlfront_engine.durable.stages import SplitKind, StagePlan
 from tests.engine.durable.simulated_jobs import World, check
+from tests.engine.durable.simulated_splits import SplitWorld
 
 #: Seeds in a group; the command for long runs has all groups.
 GROUP = 50
 
 
-def simulate(folder: Path, seed: int) -> None:
-    world = World(folder, seed, faults=0.05)
+def simulate(folder: Path, seed: int, kind: type[World] = World) -> None:
+    world = kind(folder, seed, faults=0.05)
     check(world, world.run())
 
 
+@pytest.mark.parametrize("kind", [World, SplitWorld])
 @pytest.mark.parametrize(
     "group", [0, *(pytest.param(group, marks=pytest.mark.soak) for group in range(1, 200))]
 )
-def test_the_result_is_right_whatever_fails(tmp_path: Path, group: int) -> None:
+def test_the_result_is_right_whatever_fails(tmp_path: Path, group: int, kind: type[World]) -> None:
     for seed in range(group * GROUP, (group + 1) * GROUP):
         folder = tmp_path / str(seed)
         folder.mkdir()
         try:
-            simulate(folder, seed)
+            simulate(folder, seed, kind)
         except Exception as error:
             error.add_note(f"seed {seed}")
             raise
@@ -146,6 +152,76 @@ def _targets_are_not_asked_for_the_rows(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Coordinator, "_settled", lambda self: None)
 
 
+# ---- faults planted into the splits of sources that can't list them
+
+
+def _without_passes(plan: StagePlan) -> StagePlan:
+    """The plan with stages that pass once over their sources made ordinary stages."""
+    stages = tuple(msgspec.structs.replace(stage, splits=SplitKind.LISTED) for stage in plan.stages)
+    return StagePlan(plan.dag, stages, plan.alike)
+
+
+def _an_unfinished_pass_is_gone_on_with(patch: pytest.MonkeyPatch) -> None:
+    found = recovery.reset_after_loss
+    patch.setattr(
+        takeover, "reset_after_loss", lambda plan, state, sizes: found(_without_passes(plan), state, sizes)
+    )
+
+
+def _only_the_lost_output_of_a_pass_is_made_again(patch: pytest.MonkeyPatch) -> None:
+    found = recovery.reset_for
+
+    def reset(plan: StagePlan, state: JobState, lost: Collection[TaskId]) -> Reset:
+        return found(_without_passes(plan), state, lost)
+
+    patch.setattr(coordinator, "reset_for", reset)
+    patch.setattr(recovery, "reset_for", reset)
+
+
+def _a_failed_run_of_a_pass_runs_again_alone(patch: pytest.MonkeyPatch) -> None:
+    again = Coordinator._reset
+
+    def reset(self: Coordinator, found: Reset, reason: str, failed: Collection[int] = ()) -> None:
+        if not failed:
+            again(self, found, reason)
+
+    patch.setattr(Coordinator, "_reset", reset)
+
+
+def _splits_are_not_logged(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(_Restorable, "unlogged", lambda self: None)
+
+
+def _the_logged_state_is_too_young(patch: pytest.MonkeyPatch) -> None:
+    unlogged = _Restorable.unlogged
+
+    def young(self):  # type: ignore[no-untyped-def]
+        found = unlogged(self)
+        return None if found is None else (*found[:2], self._enumeration.snapshot())
+
+    patch.setattr(_Restorable, "unlogged", young)
+
+
+def _splits_of_failed_runs_are_lost(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(_Restorable, "give_up", lambda self, run: None)
+
+
+def _splits_of_a_task_go_to_others_when_it_runs_again(patch: pytest.MonkeyPatch) -> None:
+    """What Flink does: a task that runs again gives its splits back. Here finished readers are kept."""
+    finish = _Restorable.finish
+
+    def finished(self, run):  # type: ignore[no-untyped-def]
+        numbers = finish(self, run)
+        self._owned.clear()
+        return numbers
+
+    patch.setattr(_Restorable, "finish", finished)
+
+
+def _given_up_runs_go_on_reading(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(SplitAssignments, "give_up", lambda self, run: None)
+
+
 #: The planted faults, and where to begin with the search for a seed that finds each: at the first such seed,
 #: since the seeds before it take half a minute.
 PLANTED: dict[Callable[[pytest.MonkeyPatch], None], int] = {
@@ -163,6 +239,18 @@ PLANTED: dict[Callable[[pytest.MonkeyPatch], None], int] = {
     _accepted_records_are_not_made_durable: 34,
     _targets_are_not_asked_for_the_rows: 2,
 }
+#: The same for faults that only jobs with such sources show.
+PLANTED_SPLITS: dict[Callable[[pytest.MonkeyPatch], None], int] = {
+    _an_unfinished_pass_is_gone_on_with: 3,
+    _only_the_lost_output_of_a_pass_is_made_again: 3,
+    _a_failed_run_of_a_pass_runs_again_alone: 35,
+    _splits_are_not_logged: 0,
+    _the_logged_state_is_too_young: 253,
+    _splits_of_failed_runs_are_lost: 9,
+    _splits_of_a_task_go_to_others_when_it_runs_again: 21,
+    _given_up_runs_go_on_reading: 9,
+    _resets_are_not_logged: 0,
+}
 SEEDS = 1000
 
 
@@ -171,16 +259,28 @@ def test_a_planted_fault_is_found(
     plant: Callable[[pytest.MonkeyPatch], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plant(monkeypatch)
-    found = next(_failures(tmp_path, PLANTED[plant]), None)
+    found = next(_failures(tmp_path, PLANTED[plant], World), None)
     print(f"found by seed {found}")
     assert found is not None
 
 
-def _failures(folder: Path, first: int) -> Iterator[int]:
+@pytest.mark.parametrize(
+    "plant", PLANTED_SPLITS, ids=lambda plant: plant.__name__.strip("_").replace("_", " ")
+)
+def test_a_fault_planted_into_the_splits_is_found(
+    plant: Callable[[pytest.MonkeyPatch], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plant(monkeypatch)
+    found = next(_failures(tmp_path, PLANTED_SPLITS[plant], SplitWorld), None)
+    print(f"found by seed {found}")
+    assert found is not None
+
+
+def _failures(folder: Path, first: int, kind: type[World]) -> Iterator[int]:
     for seed in range(first, SEEDS):
         place = folder / str(seed)
         place.mkdir()
         try:
-            simulate(place, seed)
+            simulate(place, seed, kind)
         except Exception:  # noqa: BLE001 - any error shows the fault
             yield seed

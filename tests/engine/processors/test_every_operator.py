@@ -43,6 +43,7 @@ from sqlfront_engine.processors.sort import Sort
 from sqlfront_engine.processors.sources.held_rows import HeldBatches, HeldRows
 from sqlfront_engine.processors.sources.range import Range
 from sqlfront_engine.processors.sources.scalar_row import ScalarRow
+from sqlfront_engine.processors.sources.split_scan import TASK_SPLITS, SplitEnumerator, SplitScan
 from sqlfront_engine.processors.sources.values import Values
 from sqlfront_engine.processors.spool.spool_scan import SpoolScan
 from sqlfront_engine.processors.spool.spool_write import SpoolWrite
@@ -143,6 +144,12 @@ def engine_examples() -> list[Example]:
         Example(ScalarRow(SCHEMA), [[BATCH.slice(1, 1)]], [(2, "b")]),
         Example(SetDifference("intersect"), [[BATCH], [BATCH.slice(0, 3)]], ROWS[:3]),
         Example(Sort((SortKey(0),)), [[BATCH]], ROWS),
+        Example(
+            SplitScan("s", "t", (1, 0)),
+            [],
+            [(s, n) for n, s in ROWS],
+            lambda: {"s": OneSplit(), TASK_SPLITS: OneSplit()},
+        ),
         Example(TopN((SortKey(0, SortOrder.DESCENDING),), 2, 1), [[BATCH]], [(3, None), (2, "b")]),
         Example(Union(("n", "s")), [[BATCH], [BATCH]], ROWS + ROWS),
         Example(Values(SCHEMA, tuple((Literal(BIGINT, n), Literal(STRING, s)) for n, s in ROWS)), [], ROWS),
@@ -194,6 +201,22 @@ def spool_examples(folder: Path) -> list[Example]:
             lambda: {"report": []},
         ),
     ]
+
+
+class OneSplit:
+    """A source with one split, and the splits of a task that reads it."""
+
+    def __init__(self) -> None:
+        self._left = [b"all"]
+
+    def enumerator(self) -> SplitEnumerator:
+        raise NotImplementedError
+
+    def next_split(self, vertex: str) -> bytes | None:
+        return self._left.pop() if self._left else None
+
+    def read(self, split: bytes) -> list[pa.RecordBatch]:
+        return [PHYSICAL]
 
 
 class OneHolder:

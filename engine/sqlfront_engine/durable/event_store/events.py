@@ -212,6 +212,21 @@ class SplitsListed(Event, frozen=True):
     splits: tuple[Split, ...]
 
 
+class SplitsIssued(Event, frozen=True):
+    """Splits of a source that can't list them in advance were given to tasks. This event is durable before
+    the record of a finished task that has read one of the splits.
+
+    ``vertex`` is the scan's name in the stage. ``splits``: the splits with the numbers ``first``,
+    ``first`` + 1 and so on, in the form of the source; ``state``: the state of the source's enumerator behind
+    the last of them."""
+
+    stage: int
+    vertex: str
+    first: int
+    splits: tuple[bytes, ...]
+    state: bytes
+
+
 class TaskFinished(Event, frozen=True):
     """A task finished. This event is durable before another task may read the output.
 
@@ -323,6 +338,7 @@ KINDS: Final = {
         EventKind(10, 1, CancelRequested),
         EventKind(11, 2, JobEnded),
         EventKind(12, 1, CleanupDone),
+        EventKind(13, 1, SplitsIssued),
     )
 }
 _KIND_OF: Final = {kind.struct: kind for kind in KINDS.values()}

@@ -2,4 +2,4 @@
 
 from sqlfront_values.lazy_modules import lazy_submodules
 
-lazy_submodules(__name__, "held_rows", "scalar_row")
+lazy_submodules(__name__, "held_rows", "scalar_row", "split_scan")
