@@ -139,7 +139,7 @@ def _submitted(
     planned = _planned(run, statement, settings)
     job_settings(options)
     if replaced is not None:
-        removed(service, replaced)
+        return service.replace(replaced.id, name, text, planned, settings, options)
     return service.submit(name, text, planned, settings, options)
 
 

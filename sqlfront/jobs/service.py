@@ -125,15 +125,18 @@ class JobService(ClosingContext):
         planned: PlannedJob,
         settings: Settings,
         options: Mapping[str, str],
+        replaces: str | None = None,
     ) -> DurableJob:
         """Accept a job, durably, and begin to run it; return its handle. ``statement``: the text of the
-        statement of CREATE JOB ... AS. ``options``: the options of CREATE JOB. Raises ProgrammingError for a
-        wrong option, and for a name that another job of the store has; OperationalError if the store can't be
-        written, or another process owns it."""
+        statement of CREATE JOB ... AS. ``options``: the options of CREATE JOB. ``replaces``: the id of the
+        job of the same name that the new job replaces, and that doesn't run; None = there is no such job.
+        Raises ProgrammingError for a wrong option, and for a name that another job of the store has;
+        OperationalError if the store can't be written, or another process owns it."""
         chosen = job_settings(options)
         with self._changing():
             self._remove_leftovers()
-            if self.find(name) is not None:
+            present = self.find(name)
+            if present is not None and present.id != replaces:
                 raise ProgrammingError(
                     f"there is a job `{name}` already; DROP JOB removes it, CREATE OR REPLACE JOB replaces it"
                 )
@@ -152,6 +155,7 @@ class JobService(ClosingContext):
                 arrow_version=pa.__version__,
                 settings=_texts(settings),
                 options=dict(options),
+                replaces=replaces,
             )
             target = self._session.target(submitted)
             self._resources.keep(job, planned.resources)
@@ -164,6 +168,50 @@ class JobService(ClosingContext):
             coordinator, runner = self._coordinator(submitted, state, log, planned.stages, target)
             self._start(submitted, coordinator, log, runner)
             return DurableJob(self, job, name)
+
+    def replace(
+        self,
+        former: str,
+        name: str,
+        statement: str,
+        planned: PlannedJob,
+        settings: Settings,
+        options: Mapping[str, str],
+    ) -> DurableJob:
+        """Accept a job in place of the job with the id ``former``, durably, and begin to run it; return its
+        handle. Whenever the process is killed, the store has one of the two jobs under the name ``name``. A
+        former job that runs is stopped before; if it has begun to put its rows into its target, it is
+        completed. If the new job can't be accepted, the former job goes on. The parameters, and the errors
+        raised, are those of :meth:`submit`."""
+        with self._changing():
+            runs = former in self._running
+        try:
+            job = None
+            while job is None:  # a watch may have resumed the former job meanwhile
+                self._set_aside(former)
+                with self._changing():
+                    if former not in self._running:
+                        job = self.submit(name, statement, planned, settings, options, former)
+        except BaseException:
+            if runs:
+                self._is_resumed(self._stored.read(former))
+            raise
+        try:
+            self.remove(former)
+        except Error as error:
+            logger.warning("what is left of the replaced job %s can't be removed yet: %s", former, error)
+        return job
+
+    def _set_aside(self, job: str) -> None:
+        """Stop the job with the id ``job`` if it runs here; if it has begun to put its rows into its target,
+        run it to its end. Raises the error of a target that can't be reached."""
+        run = self._running.get(job)
+        if run is not None:
+            run.suspend()
+        stored = self._stored.find(job)
+        if isinstance(stored, StoredJob) and stored.state.is_delivering:
+            self.cancel(job)
+            self.wait(job, None)
 
     def resume(self, job: str, cancel: CancelRequested | None = None) -> bool:
         """Take over a job whose coordinator is gone, and begin to run it; do nothing for a job that runs here
@@ -314,11 +362,11 @@ class JobService(ClosingContext):
             self._resources.release(run.submitted.job)
 
     def _remove_leftovers(self) -> None:
-        """Remove what is left of jobs that were never accepted, because their process died before, and the
-        files of jobs that were dropped: a process or member that ran such a job without knowing of the DROP
-        JOB may have completed a file afterwards. Raises OperationalError if the files can't be listed or
-        removed."""
-        for job in self._stored.unaccepted():
+        """Remove what is left of jobs that were never accepted, or were replaced, because their process died
+        before, and the files of jobs that were dropped: a process or member that ran such a job without
+        knowing of the DROP JOB may have completed a file afterwards. Raises OperationalError if the files
+        can't be listed or removed."""
+        for job in self._stored.leftovers():
             self._store.remove(job)
         try:
             spool = open_folder(self._spool)
@@ -433,6 +481,9 @@ class JobService(ClosingContext):
         with self._changing():
             if job in self._running:
                 raise OperationalError(f"the job {job} runs; CANCEL JOB first")
+            stored = self._stored.find(job)
+            if isinstance(stored, StoredJob) and stored.submitted.replaces is not None:
+                self._erase(stored.submitted.replaces)  # else it would be there again
             self._erase(job)
             self._resources.release(job)
             self._stored.forget(job)

@@ -1,6 +1,7 @@
 """The durable jobs of a store, read from their logs."""
 
 from collections.abc import Iterable, Iterator
+from typing import TypeAlias
 
 import msgspec
 
@@ -43,6 +44,11 @@ class StoredJob(msgspec.Struct, frozen=True):
         return SpooledRows(f"job.`{name}`", schema_of(self.submitted), ended.result.files)
 
 
+#: What a store has of each job, by id: the job, the error of reading the job's log, or None for a job that
+#: was never accepted or is removed.
+_Found: TypeAlias = list[tuple[str, StoredJob | Error | None]]
+
+
 class StoredJobs:
     """The reader of a store's jobs. Safe to use from several threads."""
 
@@ -55,19 +61,32 @@ class StoredJobs:
         """Yield the jobs whose logs can be read, in the order of creation."""
         yield from _in_order(job for _, job in self._found() if isinstance(job, StoredJob))
 
-    def _found(self) -> list[tuple[str, StoredJob | Error | None]]:
+    def _found(self) -> _Found:
+        """Return what the store has of each job that was not replaced by another one, by id."""
+        found = self._read_all()
+        replaced = _replaced(found)
+        return [(job, each) for job, each in found if job not in replaced]
+
+    def _read_all(self) -> _Found:
+        """Return what the store has of each job, by id. Jobs that are removed meanwhile are left out, and one
+        that replaces a removed job is there."""
         jobs = self._store.jobs()
-        found = at_once(self.find, jobs) if self._store.is_remote else map(self.find, jobs)
-        return [*zip(jobs, found, strict=True)]
+        while True:
+            found = [*(at_once(self.find, jobs) if self._store.is_remote else map(self.find, jobs))]
+            if None not in found or (now := self._store.jobs()) == jobs:
+                return [*zip(jobs, found, strict=True)]
+            jobs = now
 
     def unreadable(self) -> list[DurableJobStatus]:
         """Return the status of each job whose log can't be read."""
         return [unreadable(job, error) for job, error in self._found() if isinstance(error, Error)]
 
-    def unaccepted(self) -> list[str]:
-        """Return the ids of jobs that were never accepted, but have left files in the store, for example
-        since a process died while it stored the job."""
-        return [job for job, found in self._found() if found is None]
+    def leftovers(self) -> list[str]:
+        """Return the ids of jobs that have left files in the store, since a process died while it stored the
+        job, so that the job was never accepted; or while it removed a job that another one had replaced."""
+        found = self._read_all()
+        replaced = _replaced(found)
+        return [job for job, each in found if each is None or job in replaced]
 
     def find(self, job: str) -> StoredJob | Error | None:
         """Return the job with the id ``job``; or, if the job's log can't be read, the error of the reading;
@@ -103,6 +122,10 @@ class StoredJobs:
         """Note that the job with the id ``job`` was removed from the store, and discard the copy that this
         reader has kept of the job."""
         self._ended.pop(job, None)
+
+
+def _replaced(found: _Found) -> set[str | None]:
+    return {job.submitted.replaces for _, job in found if isinstance(job, StoredJob)}
 
 
 def _in_order(jobs: Iterable[StoredJob]) -> list[StoredJob]:

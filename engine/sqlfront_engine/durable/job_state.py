@@ -83,6 +83,11 @@ class JobState:
         return begun is not None and self._counts[stage] == begun.parallelism
 
     @property
+    def is_delivering(self) -> bool:
+        """Whether the job's rows may be in the target already, although the job has not ended."""
+        return self.prepared is not None and self.ended is None
+
+    @property
     def files(self) -> set[str]:
         """The paths of the spool files of all finished tasks."""
         return {file.path for finish in self.finished.values() for file in finish.output.files}

@@ -43,6 +43,7 @@ EXAMPLES: list[Event] = [
         options={"retries": "4"},
         tables=(events.TableRead(name="t", version="8"),),
         deadline=9,
+        replaces="j0",
     ),
     events.EpochStarted(
         epoch=3,
@@ -114,6 +115,16 @@ def test_an_unknown_event_is_refused_by_its_number() -> None:
 def test_an_unknown_version_is_refused_by_name() -> None:
     with pytest.raises(OperationalError, match=r"the event task_finished in version 3; .* reads version 2"):
         decode_event(5, 3, b"{}")
+
+
+def test_a_job_of_the_first_version_replaces_none() -> None:
+    _, payload = encode_event(EXAMPLES[0])
+    fields = msgspec.json.decode(payload)
+    del fields["replaces"]
+
+    event = decode_event(1, 1, msgspec.json.encode(fields))
+
+    assert event == msgspec.structs.replace(EXAMPLES[0], replaces=None)
 
 
 def test_an_unknown_field_is_refused_by_name() -> None:

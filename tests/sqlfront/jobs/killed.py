@@ -7,7 +7,8 @@ and ``requested N`` (before and after the N-th object that the statement creates
 and ``written`` (before and after the rows are put into the target), ``commit`` (after the target's parts are
 written, before they appear), ``placed`` (after the rows are in the files of a table of Spark, before Spark is
 told), ``committed`` (after the record that says that the target has the rows), ``stage N`` (when the stage N
-is complete, and tasks of later stages have not begun), ``cancelled`` (after the record of a request to
+is complete, and tasks of later stages have not begun), ``erase`` and ``erased`` (before and after a job is
+removed from the store), ``cancelled`` (after the record of a request to
 cancel, which the program makes). For a memory table of a cluster: ``publish`` (the members have the rows,
 which no query sees yet), ``sent`` (the request to publish the rows is sent, and may not be received) and
 ``published`` (the keeper has published the rows).
@@ -30,6 +31,7 @@ from sqlfront_cluster.members.membership import Membership
 from sqlfront_connectors.files.file_write import FileWrite
 from sqlfront_engine.durable.event_store.event_log import EventLog
 from sqlfront_engine.durable.event_store.events import CancelRequested, Event, SinkCommitted
+from sqlfront_engine.durable.event_store.job_store import JobStore
 from sqlfront_engine.durable.event_store.ownership import LEASE_THREAD
 from sqlfront_engine.durable.job_state import JobState
 from sqlfront_engine.durable.runner import TaskEnd
@@ -179,9 +181,9 @@ def _die_at_publication(step: str) -> None:
     ProcessMembers.publish = and_die  # type: ignore[method-assign,assignment]
 
 
-def _killing_put(put: Callable[..., None]) -> Callable[..., None]:
+def _dying_after(method: Callable[..., None]) -> Callable[..., None]:
     def and_die(*arguments: Any) -> None:
-        put(*arguments)
+        method(*arguments)
         _die()
 
     return and_die
@@ -201,10 +203,14 @@ def _arm(step: str, number: int) -> None:
             StatementTarget.put = lambda *_: _die()  # type: ignore[method-assign]
             SparkTarget.put = lambda *_: _die()  # type: ignore[method-assign]
         case "written":
-            StatementTarget.put = _killing_put(StatementTarget.put)  # type: ignore[method-assign]
-            SparkTarget.put = _killing_put(SparkTarget.put)  # type: ignore[method-assign]
+            StatementTarget.put = _dying_after(StatementTarget.put)  # type: ignore[method-assign]
+            SparkTarget.put = _dying_after(SparkTarget.put)  # type: ignore[method-assign]
         case "placed":
             SparkTarget._follow = lambda self: _die()  # type: ignore[method-assign]
+        case "erase":
+            JobStore.remove = lambda *_: _die()  # type: ignore[method-assign]
+        case "erased":
+            JobStore.remove = _dying_after(JobStore.remove)  # type: ignore[method-assign]
         case "committed":
             _die_after_record(SinkCommitted)
         case "cancelled":
@@ -225,7 +231,7 @@ def main() -> None:
 def run_job(connection: sqlfront.Connection, statement: str, step: str, number: int) -> None:
     """Begin the job in the session, and wait for the end, which is the step."""
     _arm(step, number)
-    connection.execute(f"CREATE JOB {NAME} OPTIONS (parallelism 3) AS {statement}")
+    connection.execute(f"CREATE OR REPLACE JOB {NAME} OPTIONS (parallelism 3) AS {statement}")
     if step == "cancelled":
         connection.execute(f"CANCEL JOB {NAME}")
     job = connection.session.context.jobs

@@ -14,6 +14,7 @@ from sqlfront.jobs.job_status import DurableJobStatus, JobPhase
 from sqlfront.jobs.stand_by import StandBy
 from sqlfront_engine.durable.event_store import ownership
 from tests.engine.storage.buckets import BucketStorage, buckets, objects
+from tests.sqlfront.jobs import test_replaced_jobs
 from tests.sqlfront.jobs.killed import NAME, STORE, open_session, run_killed
 from tests.sqlfront.jobs.soak import soak
 from tests.sqlfront.jobs.test_killed_jobs import QUERY, RIGHT, TARGETS, folder, go_on
@@ -59,6 +60,23 @@ def test_kill_at_every_request(folder: Path, bucket: Path, number: int, step: st
     status = go_on(folder, "directory")
 
     assert status.rerun == 0
+    assert left(bucket) == []
+
+
+#: The objects until a new job runs, roughly.
+REPLACING = [
+    pytest.param(number, step, marks=() if (number, step) == (3, "requested") else pytest.mark.soak)
+    for number in range(1, 9)
+    for step in ("request", "requested")
+]
+
+
+@pytest.mark.parametrize(("number", "step"), REPLACING)
+def test_kill_at_every_request_of_a_replacement(folder: Path, bucket: Path, number: int, step: str) -> None:
+    run_killed(folder, test_replaced_jobs.NEW, step, number, program=test_replaced_jobs.PROGRAM)
+
+    test_replaced_jobs.go_on(folder)
+
     assert left(bucket) == []
 
 

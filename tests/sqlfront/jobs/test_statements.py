@@ -16,7 +16,8 @@ from sqlfront.connection import Connection
 from sqlfront.jobs.durable_job import DurableJob
 from sqlfront.jobs.job_status import DurableJobStatus, JobPhase
 from sqlfront.jobs.service import JobService
-from sqlfront_values.errors import Error
+from sqlfront_engine.durable.event_store.job_store import EpochClaim, JobStore
+from sqlfront_values.errors import Error, OperationalError
 from tests.sqlfront.jobs.killed import LONG, NAME, open_session, run_killed
 from tests.sqlfront.jobs.waiting import wait_until
 
@@ -152,6 +153,64 @@ def test_or_replace_by_a_wrong_statement_leaves_the_job(connection: Connection) 
     refused(connection, "CREATE OR REPLACE JOB j OPTIONS (parallelism 0) AS SELECT 2 AS n")
 
     assert rows(connection, "SELECT * FROM job.j") == [(1,)]
+
+
+def test_a_job_goes_on_if_the_new_one_can_not_be_stored(
+    connection: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connection.execute("CREATE JOB j AS " + LONG)
+    old = job_of(connection, "j")
+    take_epoch = JobStore.take_epoch
+
+    def refusing(self: JobStore, job: str, **options: str) -> EpochClaim:
+        if job != old.id:
+            raise OperationalError("no room")
+        return take_epoch(self, job, **options)
+
+    monkeypatch.setattr(JobStore, "take_epoch", refusing)
+    assert "no room" in refused(connection, "CREATE OR REPLACE JOB j AS SELECT 2", sqlfront.OperationalError)
+    assert (job_of(connection, "j").id, old.status().phase) == (old.id, JobPhase.RUNNING)
+    assert old.status().epoch == 2
+
+    monkeypatch.undo()
+    connection.execute("CREATE OR REPLACE JOB j AS SELECT 2 AS n")
+    ended(connection)
+    assert rows(connection, "SELECT * FROM job.j") == [(2,)]
+
+
+def test_or_replace_of_a_job_that_can_not_be_read(connection: Connection, folder: Path) -> None:
+    connection.execute("CREATE JOB j AS SELECT 1 AS n")
+    ended(connection)
+    job = job_of(connection, "j").id
+    connection.close()
+    (log,) = (folder / "store" / "jobs" / job).glob("events*")
+    _make_version_9(log)
+
+    with open_session(folder) as other:
+        [(name, state)] = rows(other, "SELECT name, state FROM sys.jobs")
+        assert state == "unreadable"
+        other.execute(f"CREATE OR REPLACE JOB `{name}` AS SELECT 2 AS n")
+        assert [row[1] for row in rows(other, "SHOW JOBS")] == [name]
+
+
+def test_a_list_of_jobs_misses_no_job_that_is_replaced_meanwhile(
+    connection: Connection, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connection.execute("CREATE JOB j AS SELECT 1 AS n")
+    ended(connection)
+    jobs, listed = JobStore.jobs, list[list[str]]()
+
+    def and_replaced(self: JobStore) -> list[str]:
+        found = jobs(self)
+        if not listed:
+            listed.append(found)
+            connection.execute("CREATE OR REPLACE JOB j AS SELECT 2 AS n")
+        return found
+
+    with open_session(folder) as reader:
+        monkeypatch.setattr(JobStore, "jobs", and_replaced)
+        assert [row[1] for row in rows(reader, "SHOW JOBS")] == ["j"]
+    assert listed
 
 
 def test_jobs_are_listed_in_the_order_of_their_creation(connection: Connection) -> None:

@@ -146,7 +146,10 @@ class JobSubmitted(Event, frozen=True):
     the session. ``now`` (microseconds since 1970, UTC) and ``seed``: the current time and the seed of random
     numbers, fixed for all runs. ``tables``: the versions of the tables that the job reads. ``plan``: the
     encoded physical plan, with its hash. ``engine_version`` and ``arrow_version``: the versions of sqlfront
-    and Arrow. ``options``: the options of CREATE JOB. ``deadline``: microseconds since 1970, UTC, or None."""
+    and Arrow. ``options``: the options of CREATE JOB. ``deadline``: microseconds since 1970, UTC, or None.
+    ``replaces``: the id of the job in whose place this job comes, None if there is no such job; that job
+    counts as removed as soon as this event is durable, whatever of it the store still has. (Version 1 has no
+    ``replaces``.)"""
 
     job: str
     name: str
@@ -163,6 +166,7 @@ class JobSubmitted(Event, frozen=True):
     options: dict[str, str] = {}
     tables: tuple[TableRead, ...] = ()
     deadline: int | None = None
+    replaces: str | None = None
 
 
 class EpochStarted(Event, frozen=True):
@@ -310,11 +314,13 @@ class CleanupDone(Event, frozen=True):
 
 class EventKind(msgspec.Struct, frozen=True):
     """A kind of event: the ``number`` and the ``version`` of its format by which a stored record names the
-    kind, and the struct of such events."""
+    kind, and the struct of such events. ``oldest``: the oldest version that the struct reads; fields that a
+    version doesn't have get their defaults."""
 
     number: int
     version: int
     struct: type[Event]
+    oldest: int = 1
 
     @property
     def name(self) -> str:
@@ -326,7 +332,7 @@ class EventKind(msgspec.Struct, frozen=True):
 KINDS: Final = {
     kind.number: kind
     for kind in (
-        EventKind(1, 1, JobSubmitted),
+        EventKind(1, 2, JobSubmitted),
         EventKind(2, 1, EpochStarted),
         EventKind(3, 1, StageInitialized),
         EventKind(4, 1, SplitsListed),
@@ -360,7 +366,7 @@ def decode_event(number: int, version: int, payload: bytes) -> Event:
         raise OperationalError(
             f"the job log has an event of type {number}; this version of sqlfront knows 1 to {max(KINDS)}"
         )
-    if version != kind.version:
+    if not kind.oldest <= version <= kind.version:
         raise OperationalError(
             f"the job log has the event {kind.name} in version {version}; this version of sqlfront reads"
             f" version {kind.version}"
