@@ -159,6 +159,13 @@ class Processor(msgspec.Struct, frozen=True, array_like=True, tag_field="process
         get an input's next batch (None after the last one), and yields a record batch to emit it."""
         raise NotImplementedError
 
+    def is_divisible(self, ordinal: int) -> bool:
+        """Return whether the rows of input ``ordinal`` may be divided among any number of instances, in any
+        way, if each of these instances has all rows of the inputs that are not divisible: the query's answer
+        stays the same. True for operators that treat each row by itself, and for the first of two steps, such
+        as a partial aggregation or a sort whose output is merged."""
+        return False
+
     def rows(self, inputs: Sequence[RowStep], compiler: RowCompiler) -> RowStep | None:
         """Compile the operator to a function over Python rows, which answers queries of a few rows without a
         job (:mod:`sqlfront_engine.row_programs`). ``inputs``: the compiled operators at the inputs, by

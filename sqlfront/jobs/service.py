@@ -336,7 +336,7 @@ class JobService(ClosingContext):
             return here()
         learn = LearnJob(self._folder(submitted.job), epoch, self._member, plan.dag, settings, lease)
         others = MemberRunner(self._members, stages, learn, threads=threads, incarnation=self._incarnation)
-        bound = stages.numbers_of(VersionScan) | stages.numbers_of(SplitScan)
+        bound = stages.vertices_of(VersionScan) | stages.vertices_of(SplitScan)
         return SplitRunner(here(), others, bound) if bound else others
 
     def _start(

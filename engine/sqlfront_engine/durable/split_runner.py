@@ -17,13 +17,13 @@ class ClosableRunner(TaskRunner, Protocol):
 
 class SplitRunner(ClosingContext):
     """A runner of a job's tasks that divides them between two runners. ``here``: runs the tasks that need
-    objects of this process. ``stages``: the numbers of the stages with such tasks. ``others``: runs all other
+    objects of this process. ``vertices``: the names of the vertices of such tasks. ``others``: runs all other
     tasks."""
 
-    def __init__(self, here: ClosableRunner, others: ClosableRunner, stages: Collection[int]) -> None:
+    def __init__(self, here: ClosableRunner, others: ClosableRunner, vertices: Collection[str]) -> None:
         self.member, self.incarnation = others.member, others.incarnation
         self.is_lasting = others.is_lasting
-        self._here, self._others, self._stages = here, others, stages
+        self._here, self._others, self._vertices = here, others, frozenset(vertices)
 
     @property
     def capacity(self) -> int:
@@ -55,7 +55,8 @@ class SplitRunner(ClosingContext):
         self._runner_of(end.run).settle(end, counts=counts)
 
     def _runner_of(self, run: TaskRun) -> ClosableRunner:
-        return self._here if run.id.stage in self._stages else self._others
+        is_here = not self._vertices.isdisjoint(run.tasks.stage.vertices)
+        return self._here if is_here else self._others
 
     def stop(self) -> None:
         """Have all runs end soon, on both runners."""

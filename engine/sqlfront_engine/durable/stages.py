@@ -23,8 +23,10 @@ from enum import Enum
 from typing import Final
 
 import msgspec
+from msgspec.structs import replace
 
 from sqlfront_engine.dag import COORDINATOR, DAG, Distribution, Edge, OnlyOn, Routing, Vertex
+from sqlfront_engine.durable.free_inputs import free_edges
 from sqlfront_engine.durable.parts import StageParts, ordered, target_of
 from sqlfront_engine.processor import Processor
 from sqlfront_engine.processors.sink import ResultSink
@@ -80,18 +82,21 @@ class StageOutput(msgspec.Struct, frozen=True):
 
 class StageInput(msgspec.Struct, frozen=True):
     """An input of a stage: the rows of the output number ``output`` of the earlier stage ``stage``.
-    ``edge``: the number of the DAG's edge that the spool files replace."""
+    ``edge``: the number of the DAG's edge that the spool files replace. ``is_whole``: each task reads all
+    rows, although they are divided by key: a change of the plan while the job runs."""
 
     stage: int
     output: int
     edge: int
+    is_whole: bool = False
 
 
 class JobStage(msgspec.Struct, frozen=True):
     """A stage: a part of the DAG that tasks run. ``vertices``: the names of its vertices, in topological
     order. ``is_parallel``: True if any number of tasks may divide the work, False if one task does it.
     ``is_deterministic``: a second run of a task over the same files gives the same rows in the same order.
-    ``splits``: how the tasks divide the splits of the stage's sources."""
+    ``splits``: how the tasks divide the splits of the stage's sources. ``free``: the places in ``inputs`` of
+    the inputs by key whose rows may go to any task (:mod:`.free_inputs`)."""
 
     number: int
     vertices: tuple[str, ...]
@@ -100,6 +105,7 @@ class JobStage(msgspec.Struct, frozen=True):
     outputs: tuple[StageOutput, ...]
     is_deterministic: bool = True
     splits: SplitKind = SplitKind.LISTED
+    free: tuple[int, ...] = ()
 
 
 class StagePlan(msgspec.Struct, frozen=True):
@@ -112,17 +118,17 @@ class StagePlan(msgspec.Struct, frozen=True):
     stages: tuple[JobStage, ...]
     alike: tuple[int, ...]
 
+    def is_alone(self, number: int) -> bool:
+        """Return whether the work of the stage with this number may be divided as no other stage's is."""
+        return self.alike.count(self.alike[number]) == 1
+
     def consumers(self, number: int) -> tuple[JobStage, ...]:
         """Return the stages that read outputs of the stage with this number."""
         return tuple(stage for stage in self.stages if any(source.stage == number for source in stage.inputs))
 
-    def numbers_of(self, kind: type[Processor]) -> frozenset[int]:
-        """Return the numbers of the stages whose tasks run a processor of this ``kind``."""
-        return frozenset(
-            stage.number
-            for stage in self.stages
-            if any(isinstance(self.dag[name].processor, kind) for name in stage.vertices)
-        )
+    def vertices_of(self, kind: type[Processor]) -> frozenset[str]:
+        """Return the names of the vertices that have a processor of this ``kind``."""
+        return frozenset(vertex.name for vertex in self.dag if isinstance(vertex.processor, kind))
 
     @property
     def passed_once(self) -> frozenset[int]:
@@ -178,7 +184,17 @@ def cut(dag: DAG) -> StagePlan:
         )
         for number, part in enumerate(parts)
     )
-    return StagePlan(dag, stages, tuple(alike))
+    return StagePlan(dag, tuple(_with_free_inputs(dag, stage) for stage in stages), tuple(alike))
+
+
+def _with_free_inputs(dag: DAG, stage: JobStage) -> JobStage:
+    """Return the stage with its free inputs. A stage that may make other rows a second time has none: tasks
+    that read the same rows might make different ones of them."""
+    if not stage.is_parallel or not stage.is_deterministic:
+        return stage
+    free = free_edges(dag, stage.vertices)
+    places = [place for place, source in enumerate(stage.inputs) if dag.edges[source.edge] in free]
+    return replace(stage, free=tuple(places))
 
 
 def _is_deterministic(processor: Processor) -> bool:

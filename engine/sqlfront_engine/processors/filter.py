@@ -20,6 +20,9 @@ class Filter(Processor, frozen=True, tag_field="processor", tag=True):
         while (batch := (yield Take(0))) is not None:
             yield select(batch)
 
+    def is_divisible(self, ordinal: int) -> bool:
+        return True
+
     def rows(self, inputs: Sequence[RowStep], compiler: RowCompiler) -> RowStep | None:
         return compiler.rows(inputs[0], self.condition, None)
 

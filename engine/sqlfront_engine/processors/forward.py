@@ -11,3 +11,6 @@ class Forward(Processor, frozen=True, tag_field="processor", tag=True):
     def run(self, context: ProcessorContext) -> Steps:
         while (batch := (yield Take(0))) is not None:
             yield batch
+
+    def is_divisible(self, ordinal: int) -> bool:
+        return True

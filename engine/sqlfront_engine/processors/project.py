@@ -26,6 +26,9 @@ class Project(Processor, frozen=True, tag_field="processor", tag=True):
             for columns, length in evaluate.in_pieces(project, evaluate.Rows(batch)):
                 yield batches.make_batch(columns, names, length)
 
+    def is_divisible(self, ordinal: int) -> bool:
+        return True
+
     def rows(self, inputs: Sequence[RowStep], compiler: RowCompiler) -> RowStep | None:
         return compiler.rows(inputs[0], None, self.expressions)
 
@@ -47,6 +50,9 @@ class FilterProject(Processor, frozen=True, tag_field="processor", tag=True):
         while (batch := (yield Take(0))) is not None:
             for columns, length in evaluate.in_pieces(project, evaluate.Rows(batch)):
                 yield batches.make_batch(columns, names, length)
+
+    def is_divisible(self, ordinal: int) -> bool:
+        return True
 
     def rows(self, inputs: Sequence[RowStep], compiler: RowCompiler) -> RowStep | None:
         return compiler.rows(inputs[0], self.condition, self.expressions)

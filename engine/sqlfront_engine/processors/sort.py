@@ -28,6 +28,9 @@ class Sort(Processor, frozen=True, tag_field="processor", tag=True):
             context.memory.charge(WORKING_BYTES * batch.num_rows)
             yield from in_order(batch, sort_rows(batch, self.keys))
 
+    def is_divisible(self, ordinal: int) -> bool:
+        return True
+
     def rows(self, inputs: Sequence[RowStep], compiler: RowCompiler) -> RowStep | None:
         return sorted_rows(inputs[0], self.keys)
 

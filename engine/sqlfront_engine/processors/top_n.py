@@ -37,6 +37,9 @@ class TopN(Processor, frozen=True, tag_field="processor", tag=True):
         if result is not None:
             yield from in_order(result, order[self.offset :])
 
+    def is_divisible(self, ordinal: int) -> bool:
+        return True
+
     def rows(self, inputs: Sequence[RowStep], compiler: RowCompiler) -> RowStep | None:
         return sorted_rows(inputs[0], self.keys, self.offset, self.offset + self.count)
 

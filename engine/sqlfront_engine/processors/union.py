@@ -18,6 +18,9 @@ class Union(Processor, frozen=True, tag_field="processor", tag=True):
         while (batch := (yield Take())) is not None:
             yield batch.rename_columns(names) if names and batch.schema.names != names else batch
 
+    def is_divisible(self, ordinal: int) -> bool:
+        return True
+
     def rows(self, inputs: Sequence[RowStep], compiler: RowCompiler) -> RowStep | None:
         sources = [source.rows for source in inputs]
         return RowStep(lambda run: checked([row for rows in sources for row in rows(run)]), inputs[0].types)

@@ -79,6 +79,9 @@ class Aggregate(Processor, frozen=True, tag_field="processor", tag=True):
                     table.clear()
         yield from slices(self._output(table, calls, context), BATCH_ROWS)
 
+    def is_divisible(self, ordinal: int) -> bool:
+        return self.mode is AggregateMode.PARTIAL
+
     def _states(self, block: pa.RecordBatch, calls: AggregateCalls) -> Iterator[pa.RecordBatch]:
         """Yield the groups of the block as rows of keys and states: in one batch, or, if memory for the
         calls' arguments of all its rows is missing, in several batches, which may repeat a key."""

@@ -101,6 +101,11 @@ class HashJoin(Processor, frozen=True, tag_field="processor", tag=True):
             probing.finish()
         yield from rows.rest()
 
+    def is_divisible(self, ordinal: int) -> bool:
+        wanted = wanted_rows(self.kind, build_left=self.build_left)
+        is_probe = ordinal == (1 if self.build_left else 0)
+        return is_probe and not (wanted.matched_build or wanted.unmatched_build)
+
     def rows(self, inputs: Sequence[RowStep], compiler: RowCompiler) -> RowStep | None:
         left, right = inputs
         keys = tuple(zip(self.left_keys, self.right_keys, strict=True))

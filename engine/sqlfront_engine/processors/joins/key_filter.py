@@ -48,6 +48,9 @@ class KeyFilter(Processor, frozen=True, tag_field="processor", tag=True):
             for columns, length in in_pieces(project, _possible(batch, reductions)):
                 yield make_batch(columns, names, length)
 
+    def is_divisible(self, ordinal: int) -> bool:
+        return ordinal == 1
+
     def describe(self) -> str:
         keys = ", ".join(f"#{key} among #{held}" for key, held in zip(self.keys, self.held_keys, strict=True))
         condition = "" if self.condition is None else f"; Filter: {describe(self.condition)}"

@@ -50,6 +50,9 @@ class NestedLoopJoin(Processor, frozen=True, tag_field="processor", tag=True):
                 yield from rows.block(piece, _all_pairs(piece.num_rows, right_rows))
         yield from rows.rest()
 
+    def is_divisible(self, ordinal: int) -> bool:
+        return ordinal == 0 and not wanted_rows(self.kind, build_left=False).unmatched_build
+
     def describe(self) -> str:
         condition = "" if self.condition is None else f": {describe(self.condition)}"
         return f"NestedLoopJoin {self.kind.value.replace(' ', '-')}{condition}"
