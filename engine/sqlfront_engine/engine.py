@@ -106,8 +106,8 @@ DEFAULT_CONFIG: Final = JobConfig()
 
 
 class EngineStatistics(msgspec.Struct, frozen=True):
-    """A snapshot of an engine. ``workers``: the largest number of threads that run tasklets at the same
-    time; ``worker_threads``: the number of these threads started so far. ``memory``: the memory of the
+    """A snapshot of an engine. ``workers``: the most threads that may run tasklets at the same time;
+    ``worker_threads``: the number of these threads started so far. ``memory``: the memory of the
     running jobs. ``submitted``: the number of jobs of which this engine has run a part or all; ``running``:
     the jobs among them that have not ended."""
 

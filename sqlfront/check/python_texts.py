@@ -155,8 +155,9 @@ class _Program:
     # ---- expressions
 
     def calls(self, node: ast.AST, names: _Names) -> None:
-        """Collect the calls in an expression. Variables that the expression assigns, as a comprehension does,
-        are unknown inside of it."""
+        """Examine all calls in an expression, and collect those that run SQL. ``names``: what is known of the
+        variables; a variable that the expression itself assigns, as a comprehension does, counts as
+        unknown."""
         own = {name for part in ast.walk(node) for name in _targets(part)}
         names = {name: known for name, known in names.items() if name not in own} if own else names
         for part in ast.walk(node):

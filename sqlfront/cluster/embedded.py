@@ -56,13 +56,13 @@ class EmbeddedMembers(Cluster):
         return SpreadTable(name, schema, partitioning, self)
 
     def begin_turn(self, table: SpreadTable) -> str:
-        """Return a text that no other call returns, as a reservation of the table for writing. Never waits,
-        unlike for members in other processes: all writers are in this process, where the table's own lock
-        keeps one out while another writes."""
+        """Begin a turn (the right to write to the table) at once, and return the turn's token, a text that no
+        other turn has. No turn has to be waited for: all writers are in this process, where the table's own
+        lock keeps a writer out while another one writes."""
         return str(next(self._turns))
 
     def end_turn(self, table: SpreadTable) -> None:
-        """Do nothing: the table's own lock ends the reservation for writing that :meth:`begin_turn` made."""
+        """Do nothing: the writer holds the table's lock during its turn, and releases the lock itself."""
 
     def publish(self, table: SpreadTable, version: TableVersion) -> None:
         """Make ``version`` the table's current version. Raises OperationalError if ADD COLUMN has replaced

@@ -44,8 +44,9 @@ class DurableJob:
     def wait(self, timeout: float | None = None) -> DurableJobStatus:
         """Wait for the end of the job, but at most ``timeout`` seconds (None: without a limit); return the
         job's status then. The wait goes on while one process takes the job over from another. Raises
-        OperationalError if this process's coordinator has lost the job (for example because the log can't be
-        written), and if no process has run the job for :data:`~sqlfront.jobs.service.PATIENCE` seconds."""
+        OperationalError if the coordinator in this process can't run the job on (for example because the log
+        can't be written), and if no process has run the job for :data:`~sqlfront.jobs.service.PATIENCE`
+        seconds."""
         return self._service.wait(self.id, timeout)
 
     def result(self) -> "Result":

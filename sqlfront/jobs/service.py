@@ -440,9 +440,10 @@ class JobService(ClosingContext):
 
     def wait(self, job: str, timeout: float | None) -> DurableJobStatus:
         """Wait for the end of the job with the id ``job``, and return the job's status. Returns the present
-        status after ``timeout`` seconds (None: without a limit), and when this service is closed. Raises the
-        error by which this process's coordinator has lost the job, and OperationalError if no process has run
-        the job for :data:`PATIENCE` seconds."""
+        status after ``timeout`` seconds (None: without a limit), and when this service is closed. A
+        failed job raises nothing. Raises the error that kept the coordinator in this process from running the
+        job on, such as that of a log that can't be written, and OperationalError if no process has run the
+        job for :data:`PATIENCE` seconds."""
         self._check_process()
         now = time.monotonic()
         end, given_up = now + (math.inf if timeout is None else timeout), now + PATIENCE

@@ -12,7 +12,7 @@ class ClosableRunner(TaskRunner, Protocol):
     """A runner with resources of its own, such as threads, which :meth:`close` frees."""
 
     def close(self) -> None:
-        """Free the runner's resources, after all runs have ended."""
+        """Free the runner's resources. To be called when all runs have ended."""
 
 
 class SplitRunner(ClosingContext):

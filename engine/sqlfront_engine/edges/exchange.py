@@ -140,7 +140,7 @@ class RemoteOutput:
         return True
 
     def flush(self) -> None:
-        """Send the batch that a patient output has not sent yet, if there is one."""
+        """Send the batch that this output has taken and not sent yet, if there is one."""
         batch, self._held = self._held, None
         if batch is not None and not self.abandoned:
             self._sent += self._wire.send_data(self._stream, batch, last=False)

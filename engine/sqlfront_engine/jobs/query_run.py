@@ -141,7 +141,7 @@ class QueryRun:
 
     @property
     def text(self) -> str:
-        """The complete text of the query for listings."""
+        """The query's text as listings of running queries show it, not shortened."""
         return self._text
 
     @property

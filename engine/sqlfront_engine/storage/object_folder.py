@@ -100,10 +100,11 @@ class ObjectStorage(Protocol):
         """Return whether the bucket ``path`` exists."""
 
     def rm_file(self, path: str) -> object:
-        """Remove an object."""
+        """Remove an object. The result means nothing."""
 
     def rm(self, path: str, recursive: bool) -> object:
-        """Remove all objects below a prefix."""
+        """Remove the objects below the prefix ``path``: with ``recursive``, which callers always give, also
+        those below further prefixes. The result means nothing."""
 
     def invalidate_cache(self, path: str | None = None) -> None:
         """Forget the listings that the file system has cached: those of ``path``, or all if it is None."""

@@ -254,8 +254,8 @@ class CreateSchema(msgspec.Struct, frozen=True):
 
 
 class DropSchema(msgspec.Struct, frozen=True):
-    """``DROP SCHEMA [IF EXISTS] name [CASCADE | RESTRICT]``; DATABASE and NAMESPACE mean the same. CASCADE
-    and RESTRICT are ignored, since no schema can be dropped."""
+    """``DROP SCHEMA [IF EXISTS] name [CASCADE | RESTRICT]``; DATABASE and NAMESPACE mean the same. The
+    struct doesn't keep CASCADE and RESTRICT: the schemas that exist can't be dropped, whatever they hold."""
 
     name: str
     if_exists: bool = False

@@ -29,9 +29,9 @@ _FREQUENT: Final = frozenset(b"\n\r\t")
 def objects(
     batch: pa.RecordBatch, schema: pa.Schema, settings: Settings, before: str, behind: str
 ) -> Iterator[memoryview]:
-    """Yield the bytes of the batch's rows, each row as an object between the texts ``before`` and ``behind``.
-    ``schema`` has the logical types of the columns. Columns of the same name are members of the same name in
-    the object."""
+    """Yield the batch's rows as JSON, in pieces of bytes that are to be joined. Each row is an object,
+    between the texts ``before`` and ``behind``. ``schema`` has the logical types of the
+    columns. Columns of the same name are members of the same name in the object."""
     for piece in pieces(batch):
         parts: list[pa.Array | str] = [before + "{"]
         for position, (column, field) in enumerate(zip(piece.columns, schema, strict=True)):

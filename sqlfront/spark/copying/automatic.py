@@ -43,7 +43,7 @@ class AutomaticCopies:
                 budget.relief = relief
 
     def make(self, name: tuple[str, ...], request: StatementRequest) -> None:
-        """Copy the relation of Spark's with the dotted ``name``; the copying counts as a part of the
+        """Copy the relation of Spark's whose name has the parts ``name``; the copying counts as a part of the
         statement of ``request``, with its timeout. Raises Spark's errors, and OperationalError if the copy
         doesn't fit."""
         caching.cache(StatementRun(self._context, request), CacheTable(dotted(name)))

@@ -61,9 +61,10 @@ def batch_of(rows: Sequence[RowValues], schema: pa.Schema) -> pa.RecordBatch:
 
 
 class SegmentPath:
-    """A lookup of rows by key (a :class:`~sqlfront_connectors.base.RowPath`) in any segments. ``locate``: a
-    function that finds a key's row numbers. ``readers``: for each segment, the function that reads a row's
-    wanted columns."""
+    """A lookup of rows by key (a :class:`~sqlfront_connectors.base.RowPath`) in a table of any number of
+    segments. ``locate``: a function that returns, for a key, pairs of a segment's number and the numbers of
+    the key's rows within the segment. ``readers``: for each segment, the function that reads a row's wanted
+    columns, given the row's number."""
 
     __slots__ = ("_locate", "_readers")
 

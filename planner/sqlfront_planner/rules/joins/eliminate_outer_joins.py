@@ -27,8 +27,8 @@ def eliminate_outer_joins(plan: LogicalPlan, settings: Settings) -> LogicalPlan:
     """Turn a LEFT join into an INNER join if the nodes above drop every row whose right columns are null;
     turn a FULL join into a LEFT or INNER join by the same reasoning.
 
-    A condition above (a filter, an inner or semi join) that is not true if a column is null drops exactly
-    the rows that the outer join adds for that side.
+    A condition above (a filter, an inner or semi join) that is not true if a column of one side is null drops
+    all rows in which the outer join has put nulls for this side, perhaps with others.
 
     >>> from sqlfront_planner.testing import example
     >>> print(example(eliminate_outer_joins, "select b from t left join u on t.a = u.a where c > 1"))

@@ -303,8 +303,8 @@ class _Building:
         return found
 
     def column(self, place: int, part: _Part) -> Column:
-        """Return the column at position ``place`` of the graph's row, as an expression over the row of
-        ``part``, which has the column."""
+        """Return a column as an expression over the row of ``part``, a part of the join tree that has the
+        column. ``place``: the position of the column among the columns of all relations of the graph."""
         column = self.columns[place]
         return Column(column.type, part.positions[place], column.name)
 
