@@ -73,7 +73,7 @@ def dies_at(step: int, work: Callable[[], object]) -> bool:
     return code == 9
 
 
-@pytest.mark.parametrize("every", [3, pytest.param(1, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("every", [7, pytest.param(1, marks=pytest.mark.soak)])
 @pytest.mark.parametrize("overwrites", [True, False], ids=["overwrite", "insert"])
 def test_whoever_dies_at_any_step_leaves_one_version_or_the_other(
     tmp_path: Path, overwrites: bool, every: int

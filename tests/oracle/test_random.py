@@ -34,7 +34,7 @@ def subject() -> Iterator[Subject]:
 
 
 @settings(
-    max_examples=100,
+    max_examples=60,
     derandomize=True,
     database=None,
     deadline=None,
