@@ -42,12 +42,14 @@ class PlanTarget(msgspec.Struct, frozen=True):
     ``distributed``: the plan may run on all members of the cluster, else only on the member in this
     process. ``collect_rows``: an input with at most that many estimated rows is collected on the
     coordinator instead of being exchanged between members. ``most_keys``: the greatest number of keys of a
-    table that a scan looks up; with 0 all scans read without keys."""
+    table that a scan looks up; with 0 all scans read without keys. ``divides``: memory is short, so that all
+    rows that an operator holds are divided among the members, even few rows (``collect_rows`` is ignored)."""
 
     workers: int | None = None
     distributed: bool = False
     collect_rows: float = COLLECT_ROWS
     most_keys: int = MOST_KEYS
+    divides: bool = False
 
 
 ONE_MEMBER: Final = PlanTarget()
@@ -128,6 +130,7 @@ def _plan_optimized(
                 collect_rows=target.collect_rows,
                 store=store,
                 conditions=conditions,
+                divides=target.divides,
             )
             if lowered.distributed:
                 return template_of(lowered)

@@ -119,22 +119,22 @@ def planned(query: Query, request: StatementRequest, context: "Context") -> Dura
     """Plan a query as a durable job, since the setting of the lane asks for it, and return the query's way.
     Raises NotSupportedError for a query that no durable job can run; the hint says how to run the query
     otherwise."""
-    return _planned(query, request, context, _ASKED, context.config.collect_rows)
+    return _planned(query, request, context, _ASKED, divides=False)
 
 
 def _planned(
-    query: Query, request: StatementRequest, context: "Context", why: str, collect_rows: float = 0
+    query: Query, request: StatementRequest, context: "Context", why: str, *, divides: bool = True
 ) -> DurableWay:
-    """Plan a query as a durable job, and return the query's way. ``why``: the reason for the lane.
-    ``collect_rows``: the greatest estimated number of rows of an input that one task collects, instead of
-    tasks dividing the rows by key; 0 if memory is short, since even a few rows may be large."""
+    """Plan a query as a durable job, as :func:`planned` does. ``why``: the reason for the lane. ``divides``:
+    see :func:`~sqlfront.jobs.job_plan.plan_job`."""
     run, settings = StatementRun(context, request), context.settings
     try:
         rows = bound_for_job(run, query)
     except FoundElsewhere as error:
         raise _hinted(error) from None
     try:
-        job = plan_job(rows, request.arguments.values, settings, collect_rows)
+        values, collect_rows = request.arguments.values, context.config.collect_rows
+        job = plan_job(rows, values, settings, collect_rows, divides=divides)
     except NotSupportedError as error:
         raise _hinted(error) from None
     return DurableWay(context, job, settings, why)

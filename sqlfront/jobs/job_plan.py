@@ -121,16 +121,19 @@ def plan_job(
     settings: Settings,
     collect_rows: float,
     into: TableFiles | None = None,
+    *,
+    divides: bool = False,
 ) -> PlannedJob:
     """Plan a bound query as a durable job. ``values``: the values of the query's parameters;
     ``collect_rows``: the greatest estimated number of rows of an input that one member collects, instead of
     members exchanging rows. ``into``: the table of Spark into which the job puts its rows, None for another
-    target or none. Raises NotSupportedError for a query that no durable job can run: a query that calls
-    Python functions of the user, or reads rows that are neither in files nor in a memory table."""
+    target or none. ``divides``: memory is short, so that tasks divide even few rows, which may be large,
+    whatever ``collect_rows`` is. Raises NotSupportedError for a query that no durable job can run: a query
+    that calls Python functions of the user, or reads rows that are neither in files nor in a memory table."""
     tables = [*_tables(bound)]
     for name, table in tables:
         _check_durable(name, table)
-    target = PlanTarget(workers=1, distributed=True, collect_rows=collect_rows)
+    target = PlanTarget(workers=1, distributed=True, collect_rows=collect_rows, divides=divides)
     plan = plan_logical(bound, settings, target)
     dag, resources = job_dag(plan, values, settings)
     files = tuple(dict.fromkeys(_source_file(path) for path in _paths(dag)))

@@ -29,16 +29,22 @@ from sqlfront_engine.dag import COORDINATOR, DAG, Distribution, Edge, OnlyOn, Ro
 from sqlfront_engine.durable.free_inputs import free_edges
 from sqlfront_engine.durable.parts import StageParts, ordered, target_of
 from sqlfront_engine.processor import Processor
+from sqlfront_engine.processors.filter import Filter
+from sqlfront_engine.processors.forward import Forward
+from sqlfront_engine.processors.project import FilterProject, Project
 from sqlfront_engine.processors.sink import ResultSink
 from sqlfront_engine.processors.sources.split_scan import SplitScan
 from sqlfront_values.errors import InterfaceError, NotSupportedError
 from sqlfront_values.evaluate import is_deterministic
 from sqlfront_values.expressions import SortKey, expressions_in
 
+#: Operators whose output has the order of the input, however the input is cut into batches.
+_ROW_BY_ROW: Final = (Filter, FilterProject, Forward, Project)
+
 
 class OutputKind(Enum):
     """The ways in which a stage's output rows are distributed among the tasks of the stages that read them:
-    by the key's partition (BY_KEY), all rows to every task (ALL), batches to the tasks in turn (DEALT), or to
+    by the key's partition (BY_KEY), all rows to every task (ALL), rows to the tasks in turn (DEALT), or to
     the task of the same number (KEPT); or the rows are the job's result (RESULT)."""
 
     BY_KEY = "by key"
@@ -46,7 +52,7 @@ class OutputKind(Enum):
     ALL = "all"
     """Every reading task gets every row."""
     DEALT = "dealt"
-    """Each batch goes to one of the reading tasks, in turn."""
+    """Some rows at a time go to one of the reading tasks, in turn."""
     KEPT = "kept"
     """The rows of a task go to the reading task of the same number."""
     RESULT = "result"
@@ -179,7 +185,7 @@ def cut(dag: DAG) -> StagePlan:
             parallel[number],
             (*inputs[number],),
             (*outputs[number],),
-            all(_is_deterministic(dag[name].processor) for name in part),
+            _is_deterministic(dag, part, outputs[number]),
             _splits([dag[name].processor for name in part]),
         )
         for number, part in enumerate(parts)
@@ -197,13 +203,19 @@ def _with_free_inputs(dag: DAG, stage: JobStage) -> JobStage:
     return replace(stage, free=tuple(places))
 
 
-def _is_deterministic(processor: Processor) -> bool:
-    """Return whether a second run over the same files gives the same rows: no expression of the processor
-    calls a function such as ``rand``, and the processor reads no source that is passed over once. Nothing
-    else can differ, since a task reads its files in a fixed order."""
-    if isinstance(processor, SplitScan) and not processor.is_restorable:
+def _is_deterministic(dag: DAG, part: Sequence[str], outputs: Sequence[StageOutput]) -> bool:
+    """Return whether a second run of the part over the same files gives the same rows, with each row for the
+    same task: no expression calls a function such as ``rand``, no source is passed over once, and rows that
+    are dealt to tasks come in an order that doesn't depend on the memory, by which operators cut their rows
+    into blocks. Nothing else can differ, since a task reads its files in a fixed order."""
+    processors = [dag[name].processor for name in part]
+    if any(isinstance(each, SplitScan) and not each.is_restorable for each in processors):
         return False
-    values = [getattr(processor, name) for name in processor.__struct_fields__]
+    if any(output.kind is OutputKind.DEALT for output in outputs):
+        inner = [dag[name].processor for name in part if dag.inbound(dag[name])]
+        if not all(isinstance(processor, _ROW_BY_ROW) for processor in inner):
+            return False
+    values = [getattr(each, name) for each in processors for name in each.__struct_fields__]
     return all(is_deterministic(expression) for value in values for expression in expressions_in(value))
 
 

@@ -40,7 +40,7 @@ class ThreadRunner(ClosingContext):
         splits: SplitAssignments | None = None,
     ) -> None:
         self.capacity, self.member, self.incarnation = threads, member, incarnation
-        self.task_memory = engine.memory.limit // threads
+        self.task_memory = max(0, engine.memory.limit - engine.tables.used) // threads
         self._engine, self._plan, self._config, self._splits = engine, plan, config, splits
         self._waiting: SimpleQueue[tuple[TaskRun, Callable[[TaskEnd], None]] | None] = SimpleQueue()
         # Daemons: the interpreter's end waits for no task, but leaves the job to a successor.

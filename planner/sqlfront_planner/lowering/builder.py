@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from sqlfront_engine.dag import DAG, Edge, OnlyOn, Vertex
 from sqlfront_engine.processor import Processor
+from sqlfront_engine.processors.forward import Forward
 from sqlfront_planner.lanes import COLLECT_ROWS
 from sqlfront_planner.pruning.scans import KeyConditions
 from sqlfront_planner.statistics.cardinality import Cardinality
@@ -78,7 +79,9 @@ class Builder(msgspec.Struct):
     ``exchange``: rows may be routed to the instance of their key; else one instance collects rows that belong
     together. ``distributed``: the DAG is for several members. Then parallel fragments are on all members,
     others on the coordinator, and inputs of more than ``collect_rows`` rows are exchanged. ``conditions``
-    finds the keys that the query's scans can look up.
+    finds the keys that the query's scans can look up. ``divides`` (for several members): memory is short, so
+    that rows are dealt to all members wherever one instance would read them alone, or sort those that it
+    reads, and no side of a join is copied unless it must be.
     """
 
     cardinality: Cardinality
@@ -87,6 +90,7 @@ class Builder(msgspec.Struct):
     distributed: bool = False
     collect_rows: float = COLLECT_ROWS
     conditions: KeyConditions = msgspec.field(default_factory=KeyConditions)
+    divides: bool = False
     dag: DAG = msgspec.field(default_factory=DAG)
     scans: list[ScanVertex] = msgspec.field(default_factory=list)
     resources: dict[str, object] = msgspec.field(default_factory=dict)
@@ -123,6 +127,13 @@ class Builder(msgspec.Struct):
         vertex = self.vertex(name, processor, parallel=False)
         self.to_one(source, vertex)
         return Fragment(vertex, False)
+
+    def divided(self, source: Fragment) -> Fragment:
+        """Add a vertex on all members that takes the rows of ``source``, each row on any member. Return its
+        fragment."""
+        vertex = self.vertex("deal", Forward(), parallel=True)
+        self._add(self._edge(source, vertex, 0))
+        return Fragment(vertex, True)
 
     def store(self, source: Fragment, store: StorageTarget) -> Fragment:
         """Add the vertex that stores the rows of ``source``, with one instance on each member. Return its

@@ -155,6 +155,8 @@ def _broadcasts(builder: Builder, join: LogicalJoin, hold_left: bool) -> bool:
         return True
     if join.kind is not JoinKind.INNER if hold_left else join.kind not in _STREAM_LEFT:
         return False
+    if builder.divides:
+        return False
     held, other = (join.left, join.right) if hold_left else (join.right, join.left)
     most: float = BROADCAST_BYTES
     if builder.distributed:

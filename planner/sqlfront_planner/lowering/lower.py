@@ -86,19 +86,21 @@ def lower_distributed(
     collect_rows: float = COLLECT_ROWS,
     store: StorageTarget | None = None,
     conditions: KeyConditions | None = None,
+    divides: bool = False,
 ) -> LoweredQuery:
     """Lower a plan to the DAG for several members, each with several instances of a vertex if ``parallel``.
 
     The coordinator collects inputs of up to ``collect_rows`` rows instead of exchanging them. With ``store``
     each member stores the rows of its partitions, and the DAG's result is the members' reports.
     ``cardinality`` estimates the numbers of rows, ``conditions`` are the key conditions of the query's
-    scans."""
+    scans. ``divides``: see :class:`~sqlfront_planner.lowering.builder.Builder`."""
     builder = Builder(
         cardinality,
         parallel,
         distributed=True,
-        collect_rows=collect_rows,
+        collect_rows=0 if divides else collect_rows,
         conditions=conditions or KeyConditions(),
+        divides=divides,
     )
     return _lower(plan, builder, store)
 

@@ -49,6 +49,8 @@ def lower_scan(builder: Builder, scan: LogicalScan) -> tuple[Fragment, Expr | No
     builder.scans.append(scan_vertex(vertex.name, scan, request, planned.placed, keys))
     where = {column: place for place, column in enumerate(columns)}
     condition = conjunction(tuple([remap(part, where) for part in residual])) if residual else None
+    if builder.divides and not parallel:
+        return builder.divided(Fragment(vertex, parallel)), condition
     placed, in_pieces = planned.placed, parallel and not builder.distributed
     if placed is None or not parallel:
         return Fragment(vertex, parallel, in_pieces=in_pieces), condition

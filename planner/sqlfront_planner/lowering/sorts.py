@@ -13,12 +13,15 @@ PARALLEL_SORT_ROWS: Final = 200_000
 #: Rows of a limit up to which a sort is a top-n; a larger limit becomes a sort and a limit, because a top-n
 #: holds all rows that it may emit.
 MOST_TOP_ROWS: Final = 100_000
+#: The same where memory is short: the rows may be long.
+FEW_TOP_ROWS: Final = 100
 
 
 def lower_sort(builder: Builder, plan: LogicalSort, source: Fragment) -> Fragment:
     """Lower ORDER BY: each instance sorts its rows, and the consumer merges the instances' rows. A sort with
     a small limit is a top-n, which runs in each instance, then over the instances' results."""
-    if plan.limit is not None and plan.limit + plan.offset <= MOST_TOP_ROWS:
+    most = FEW_TOP_ROWS if builder.divides else MOST_TOP_ROWS
+    if plan.limit is not None and plan.limit + plan.offset <= most:
         if source.parallel:
             local = TopN(plan.keys, plan.limit + plan.offset, 0)
             source = builder.follow("top", local, source)
@@ -31,6 +34,7 @@ def lower_sort(builder: Builder, plan: LogicalSort, source: Fragment) -> Fragmen
 
 def _sorted(builder: Builder, plan: LogicalSort, source: Fragment) -> Fragment:
     processor = SortProcessor(plan.keys)
+    source = builder.divided(source) if builder.divides else source
     most = builder.collect_rows if builder.distributed else PARALLEL_SORT_ROWS
     if source.parallel and builder.cardinality.rows(plan.input) > most:
         vertex = builder.vertex("sort", processor, parallel=True)

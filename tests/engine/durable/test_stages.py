@@ -7,12 +7,16 @@ from hypothesis import strategies as st
 from sqlfront_engine.dag import DAG, Distribution, Edge, OnlyOn, Vertex
 from sqlfront_engine.durable.division import JobOptions, coalesced
 from sqlfront_engine.durable.stages import OutputKind, StagePlan, cut
+from sqlfront_engine.processor import Processor
 from sqlfront_engine.processors.forward import Forward
+from sqlfront_engine.processors.limit import Limit
 from sqlfront_engine.processors.sink import ResultSink
 from sqlfront_engine.processors.sources.range import Range
 from sqlfront_engine.processors.user_code.sinks import LoggerSink
 from sqlfront_values.errors import InterfaceError, NotSupportedError
 from sqlfront_values.expressions import SortKey
+
+LIMIT = Limit(5, 0)
 
 
 def _scan(dag: DAG, name: str) -> Vertex:
@@ -64,6 +68,26 @@ def test_kinds_of_outputs_follow_from_the_edges() -> None:
         "result": ["result"],
     }
     assert {stage.vertices[0] for stage in plan.stages if not stage.is_parallel} == {"right", "result"}
+
+
+@pytest.mark.parametrize(("between", "is_deterministic"), [(Forward(), True), (LIMIT, False)])
+def test_rows_are_dealt_alike_again_if_no_operator_cuts_them(
+    between: Processor, is_deterministic: bool
+) -> None:
+    """Operators cut rows into blocks by the memory of their process, which may be another at a second run."""
+    dag = DAG()
+    source, inner = (
+        dag.vertex("source", Range(0, 1, 10), 1, OnlyOn()),
+        dag.vertex("inner", between, 1, OnlyOn()),
+    )
+    last = dag.vertex("last", Forward(), 1)
+    dag.edge(Edge.between(source, inner))
+    dag.edge(Edge.between(inner, last).distributed())
+
+    first, *others = cut(_result(dag, last)).stages
+    assert [output.kind for output in first.outputs] == [OutputKind.DEALT]
+    assert first.is_deterministic is is_deterministic
+    assert all(stage.is_deterministic for stage in others)
 
 
 def test_two_readers_of_rows_divided_alike_share_a_file() -> None:

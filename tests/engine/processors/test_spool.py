@@ -14,7 +14,7 @@ from sqlfront_engine.file_access import NOWHERE
 from sqlfront_engine.processor import Processor, ProcessorContext, Steps
 from sqlfront_engine.processors.sink import ResultSink
 from sqlfront_engine.processors.spool.spool_scan import SpoolScan
-from sqlfront_engine.processors.spool.spool_write import SpoolWrite
+from sqlfront_engine.processors.spool.spool_write import DEALT_ROWS, SpoolWrite
 from sqlfront_engine.spool.reading import SpoolDamaged
 from sqlfront_engine.spool.spool_file import SpoolFile, SpoolSettings
 from sqlfront_engine.testing import (
@@ -26,6 +26,7 @@ from sqlfront_engine.testing import (
     run_processor,
     verify_processor,
 )
+from sqlfront_values.columns.batches import slices
 from sqlfront_values.errors import InternalError, OperationalError, ProgrammingError
 from sqlfront_values.partitioning.partitions import partition_ids
 from sqlfront_values.types import BIGINT, DOUBLE, STRING
@@ -93,13 +94,16 @@ def test_equal_keys_share_a_bucket_in_their_order(tmp_path: Path, buckets: int) 
     assert all(len(places) == 1 for places in found.values())
 
 
-def test_without_keys_the_batches_go_in_turn(tmp_path: Path) -> None:
-    batches = [BATCH.slice(0, 1), BATCH.slice(0, 0), BATCH.slice(1, 2), BATCH.slice(3, 1)]
+@pytest.mark.parametrize("size", [1, 100, 1000])
+def test_without_keys_rows_go_in_turn_however_they_are_cut(tmp_path: Path, size: int) -> None:
+    count = 2 * DEALT_ROWS + 100
+    rows = pa.RecordBatch.from_pydict({"n": range(count), "s": ["a"] * count})
 
-    file = write(tmp_path, batches, buckets=2)
+    file = write(tmp_path, [*slices(rows, size), rows.slice(0, 0)], buckets=2)
 
-    assert stored_rows(file, range(1)) == [ROWS[0], ROWS[3]]
-    assert stored_rows(file, range(1, 2)) == ROWS[1:3]
+    first = [n for n, _ in stored_rows(file, range(1))]
+    assert first == [*range(DEALT_ROWS), *range(2 * DEALT_ROWS, count)]
+    assert [n for n, _ in stored_rows(file, range(1, 2))] == [*range(DEALT_ROWS, 2 * DEALT_ROWS)]
 
 
 def test_the_hostile_orders_write_the_same_rows(tmp_path: Path) -> None:

@@ -303,6 +303,32 @@ def test_a_light_job_that_lacks_memory_is_a_durable_job(
     assert wide.session.execute("SELECT sum(k) FROM wide").stats.lane == "light"
 
 
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT k, 1 AS n, p FROM wide ORDER BY p",
+        pytest.param("SELECT k, 1 AS n, p FROM wide ORDER BY p LIMIT 4000 OFFSET 0", marks=pytest.mark.soak),
+        pytest.param("SELECT k, count(*) OVER (PARTITION BY p) AS n, p FROM wide", marks=pytest.mark.soak),
+        "SELECT k, 1 AS n, p FROM wide UNION SELECT k, 1, p FROM wide WHERE k < 10",
+        pytest.param("SELECT a.k, 1 AS n, a.p FROM wide a JOIN wide b ON a.p = b.p", marks=pytest.mark.soak),
+        "SELECT m.k, 1 AS n, max(m.t) AS p FROM m GROUP BY m.k",
+    ],
+    ids=["sort", "top", "window", "union", "join", "memory table"],
+)
+def test_rows_that_must_be_held_are_divided(wide: Connection, sql: str) -> None:
+    if "FROM m " in sql:  # 5 MB, of which the groups would take as much again
+        wide.execute("CREATE TABLE m USING memory AS SELECT k, p AS t FROM wide WHERE k < 1200")
+    result = wide.session.execute(sql)
+    rows = result.collect()
+    assert result.stats.lane == "durable"
+    if "FROM m " in sql:
+        assert sorted(rows) == [(k, 1, f"{k:04}" * 1000) for k in range(1200)]
+        return
+    assert _right(rows)
+    if "ORDER BY p" in sql:
+        assert [row.k for row in rows] == [*range(4000)]
+
+
 def test_a_prepared_query_that_lacks_memory_is_a_durable_job(wide: Connection) -> None:
     prepared = wide.prepare(f"{_TEXTS} HAVING k >= ?")
     assert [len(prepared.execute([k]).collect()) for k in (0, 3990)] == [4000, 10]
