@@ -100,6 +100,8 @@ class JobService(ClosingContext):
         self._resources = JobResources()
         # The errors by which this process's coordinators have lost jobs.
         self._lost: dict[str, Error] = {}
+        # The message of the last warning about each job that could not be taken over.
+        self._warned: dict[str, str] = {}
         # The reason for which the jobs can't be changed or watched any more; empty = they can.
         self._closed = ""
         self._process = os.getpid()
@@ -254,8 +256,8 @@ class JobService(ClosingContext):
     def take_over(self) -> bool:
         """Resume the jobs that have not ended, if no other process owns the store; this process becomes the
         owner if there are such jobs. Return whether this process owns the store and runs all these jobs. A
-        job that can't be resumed, for example because the session doesn't know the job's target yet, is
-        logged and left as it is."""
+        job that can't be resumed, for example because the session doesn't know the job's target yet, is left
+        as it is; the error is logged, but not again while it stays the same."""
         if self.is_coordinated_elsewhere() or (not self.is_owner and not self._left()):
             return False
         with self._changing():
@@ -269,8 +271,11 @@ class JobService(ClosingContext):
         try:
             self.resume(job.id)
         except Error as error:
-            logger.warning("the job %s can't be taken over: %s", job.submitted.name, error)
+            if self._warned.get(job.id) != error.message:
+                self._warned[job.id] = error.message
+                logger.warning("the job %s can't be taken over: %s", job.submitted.name, error)
             return False
+        self._warned.pop(job.id, None)
         return True
 
     def _find_sources(self, job: str, plan: JobPlan) -> None:

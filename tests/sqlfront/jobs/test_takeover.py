@@ -9,8 +9,10 @@ import pytest
 
 import sqlfront
 from sqlfront.jobs import service as job_service
+from sqlfront.jobs import takeover_watch
 from sqlfront.jobs.durable_job import DurableJob
 from sqlfront.jobs.job_status import JobPhase
+from sqlfront_values.errors import OperationalError
 from tests.sqlfront.jobs.killed import NAME, run_killed
 from tests.sqlfront.jobs.waiting import wait_until
 
@@ -107,6 +109,40 @@ def test_a_job_goes_on_when_the_session_knows_its_target(
 
     assert found(successor).wait(30).phase is JobPhase.FINISHED
     assert successor.execute("SELECT k, n FROM sink ORDER BY k").fetchall() == ROWS
+
+
+def test_each_cause_that_keeps_a_job_from_a_takeover_is_logged_once(
+    folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    run_killed(folder, f"INSERT INTO sink {QUERY}", "stage", 1)
+    with sqlfront.connect(job_store=str(folder / "store"), workers=2) as connection:
+        service = connection.session.context.jobs
+        assert service is not None
+        assert [service.take_over() for _ in range(3)] == [False] * 3
+        assert caplog.text.count("can't be taken over") == 1
+
+        connection.execute(f"CREATE TABLE sink (k BIGINT) USING parquet LOCATION '{folder}/other'")
+        assert [service.take_over() for _ in range(3)] == [False] * 3
+        assert caplog.text.count("can't be taken over") == 2
+
+
+def test_a_watch_logs_each_error_once(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(takeover_watch, "INTERVAL", 0.0)
+    outcomes, ended = iter(["a", "a", "b", "", "b"]), threading.Event()
+
+    def take_over() -> bool:
+        outcome = next(outcomes, None)
+        if outcome is None:
+            ended.set()
+        elif outcome:
+            raise OperationalError(outcome)
+        return outcome is None
+
+    takeover_watch.TakeoverWatch(take_over)
+    assert ended.wait(60)
+    assert [str(error) for record in caplog.records for error in record.args or ()] == ["a", "b", "b"]
 
 
 def test_a_session_that_takes_jobs_over_leaves_a_store_without_such_jobs_to_others(
