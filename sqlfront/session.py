@@ -51,7 +51,6 @@ if TYPE_CHECKING:
     from sqlfront.jobs.durable_job import DurableJob
     from sqlfront.jobs.job_plan import JobPlan
     from sqlfront.jobs.job_session import StoredTarget
-    from sqlfront.jobs.spread_sources import VersionSource
     from sqlfront.lanes import light
     from sqlfront.observability import watching
     from sqlfront.observability.observation import Observation
@@ -618,11 +617,11 @@ class _WithContext:
         None for a query, whose rows stay in the job's files."""
         return job_commands.target_of(self._opened(), submitted)
 
-    def sources(self, plan: "JobPlan") -> "Mapping[str, VersionSource]":
-        """Return the versions of spread tables that a durable job reads, for a takeover of the job; each
-        version is returned under the key by which the job's DAG finds it. ``plan``: the job's plan. Raises
-        OperationalError if such a table has changed, or the session has no such table."""
-        return job_commands.sources_of(self._opened(), plan)
+    def sources(self, plan: "JobPlan", settings: "Settings", *, versions: bool) -> Mapping[str, object]:
+        """Return the sources that a durable job with the ``plan`` and the ``settings`` reads, by key, for a
+        takeover of the job: the tables of Spark, and if ``versions``, the versions of spread tables. Raises
+        OperationalError if a spread table has changed, or isn't known here; Spark isn't asked yet."""
+        return job_commands.sources_of(self._opened(), plan, settings, versions=versions)
 
     def _opened(self) -> Context:
         context = None if self.context is None else self.context()

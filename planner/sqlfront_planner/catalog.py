@@ -173,14 +173,15 @@ class Catalog:
         return _WideCatalog(self._path_tables, self._state, elsewhere=self.elsewhere)
 
     def mapped(self, change: Callable[[Entry], Entry]) -> "PinnedCatalog":
-        """Return the current version of the catalog with each entry replaced by ``change(entry)``."""
+        """Return the current version of the catalog with each entry replaced by ``change(entry)``. A lookup
+        of a relation of the attached Spark session returns an entry as with :meth:`with_elsewhere`."""
         state = self._state
         relations, temporary = (
             MappingProxyType({key: change(entry) for key, entry in group.items()})
             for group in (state.relations, state.temporary)
         )
         changed = structs.replace(state, relations=relations, temporary=temporary)
-        return PinnedCatalog(self._path_tables, changed, elsewhere=self.elsewhere)
+        return _WideCatalog(self._path_tables, changed, elsewhere=self.elsewhere)
 
     @property
     def version(self) -> int:

@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from sqlfront.commands import caching, directories, tables
 from sqlfront.commands.inspection.names import matches
 from sqlfront.commands.run import NOTHING, CommandOutcome, StatementRun, origin_of, shown
+from sqlfront.commands.spark_sources import spark_sources, with_spark_reads
 from sqlfront.commands.spark_targets import SparkTarget, spark_target
 from sqlfront.config import Config
 from sqlfront.jobs import listing
@@ -24,7 +25,7 @@ from sqlfront.jobs.job_options import job_settings
 from sqlfront.jobs.job_plan import JobPlan, PlannedJob, plan_job, schema_of, settings_of, spark_target_of
 from sqlfront.jobs.job_status import DurableJobStatus, JobPhase, as_error, job_time
 from sqlfront.jobs.spooled_rows import SpooledRows
-from sqlfront.jobs.spread_sources import VersionSource, VersionTable
+from sqlfront.jobs.spread_sources import VersionTable
 from sqlfront.lanes.request import StatementRequest
 from sqlfront.state.cached_table import writable
 from sqlfront.state.options import Options
@@ -295,11 +296,11 @@ def _planned(run: StatementRun, statement: JobStatement, settings: Settings) -> 
 
 def bound_for_job(run: StatementRun, query: Query) -> LogicalPlan:
     """Return the logical plan of a query that a durable job runs. The plan reads relations themselves, not
-    the copies that CACHE TABLE has made: a process that takes the job over has no such copies. Of a spread
-    table, the plan reads the present version, whatever versions follow."""
+    CACHE TABLE's copies: the process that takes the job over has no such copies. Of a spread table, the plan
+    reads one version, the present one; of tables of Spark, the rows that Spark gives to the job's tasks."""
     context = run.context
     catalog = context.catalog.mapped(partial(_for_job, holder=_holder(context)))
-    return bind(query, catalog, context.bind_settings, run.arguments)
+    return with_spark_reads(run, bind(query, catalog, context.bind_settings, run.arguments))
 
 
 def _for_job(entry: Entry, holder: str | None) -> Entry:
@@ -318,12 +319,18 @@ def _holder(context: "Context") -> str | None:
     return None if cluster is None or cluster.door is None else cluster.coordinator.name
 
 
-def sources_of(context: "Context", plan: JobPlan) -> Mapping[str, VersionSource]:
-    """Return the versions of spread tables that a job reads, for a takeover of the job; each version is
-    returned under its key. ``plan``: the job's plan. Raises OperationalError if such a table has changed
-    (SQLSTATE 40001), or this session has no such table."""
+def sources_of(
+    context: "Context", plan: JobPlan, settings: Settings, *, versions: bool
+) -> Mapping[str, object]:
+    """Return the sources that a job reads, by key, for the takeover of the job: the tables of Spark, and if
+    ``versions``, the versions of spread tables. ``plan`` and ``settings``: those of the job. Raises
+    OperationalError if a spread table has changed (SQLSTATE 40001), or this session has no such table."""
+    sources = spark_sources(context, plan, settings)
+    if not versions:
+        return sources
     tables = [table for table in map(_table_of, context.catalog.entries()) if isinstance(table, SpreadTable)]
-    return {version.key: version.find(tables, _holder(context)) for version in plan.versions}
+    found = {version.key: version.find(tables, _holder(context)) for version in plan.versions}
+    return {**sources, **found}
 
 
 def target_of(context: "Context", submitted: JobSubmitted) -> "StatementTarget | SparkTarget | None":

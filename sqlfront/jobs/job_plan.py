@@ -8,6 +8,7 @@ import msgspec
 import pyarrow as pa
 
 from sqlfront.jobs.job_dag import job_dag
+from sqlfront.jobs.spark_reads import SparkRead, SparkReadTable
 from sqlfront.jobs.spread_sources import SourceVersion, VersionTable
 from sqlfront.state.cached_table import CachedTable
 from sqlfront_cluster import codec
@@ -45,7 +46,7 @@ class JobPlan(msgspec.Struct, frozen=True, array_like=True):
     ``held``: the names of the memory tables that the DAG reads; only the process that planned the job has
     their rows. ``input_size``: the estimated bytes that the DAG's scans read. ``versions``: the versions of
     spread tables that the DAG reads. ``target``: the table of Spark into which the job puts its rows; None
-    for another target."""
+    for another target. ``reads``: the queries by which the DAG reads tables and views of Spark."""
 
     dag: bytes
     schema: pa.Schema
@@ -54,6 +55,7 @@ class JobPlan(msgspec.Struct, frozen=True, array_like=True):
     input_size: float = 0.0
     versions: tuple[SourceVersion, ...] = ()
     target: TableFiles | None = None
+    reads: tuple[SparkRead, ...] = ()
 
     def encoded(self) -> bytes:
         """Return the plan as bytes, for :func:`decode_job_plan`."""
@@ -105,8 +107,8 @@ def settings_of(submitted: JobSubmitted) -> Settings:
 class PlannedJob(msgspec.Struct, frozen=True):
     """A statement's query, planned as a durable job. ``query``: the plan of the query, from which ``plan``
     and ``stages`` are made. ``resources``: by key, the rows of the memory tables that the job reads, which
-    only this process has, and a :class:`~sqlfront.jobs.spread_sources.VersionSource` for each version of a
-    spread table."""
+    only this process has, a :class:`~sqlfront.jobs.spread_sources.VersionSource` for each version of a spread
+    table, and a source for each query of ``plan.reads``."""
 
     query: QueryPlan
 
@@ -140,7 +142,8 @@ def plan_job(
     held = tuple(dict.fromkeys(name for name, table in tables if isinstance(table, MemoryTable)))
     read = dict.fromkeys(table.source for _, table in tables if isinstance(table, VersionTable))
     versions = tuple(version for version in read if version is not None)
-    job = JobPlan(encode_dag(dag), plan.schema, files, held, plan.input_size, versions, into)
+    reads = tuple(dict.fromkeys(table.read for _, table in tables if isinstance(table, SparkReadTable)))
+    job = JobPlan(encode_dag(dag), plan.schema, files, held, plan.input_size, versions, into, reads)
     return PlannedJob(plan, job, cut(dag), resources)
 
 
@@ -155,7 +158,7 @@ def _tables(bound: LogicalPlan) -> Iterator[tuple[str, Table]]:
 
 
 def _check_durable(name: str, table: Table) -> None:
-    if isinstance(table, FileTable | MemoryTable | RangeTable | SharedRows | VersionTable):
+    if isinstance(table, FileTable | MemoryTable | RangeTable | SharedRows | SparkReadTable | VersionTable):
         return
     kind = "a DataFrame or Arrow table of this session" if isinstance(table, ArrowTable) else table.format
     error = NotSupportedError(

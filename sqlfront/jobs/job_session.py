@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Protocol
 from sqlfront.jobs.job_plan import JobPlan
 from sqlfront_engine.durable.event_store.events import JobSubmitted
 from sqlfront_engine.durable.target import JobTarget
+from sqlfront_values.settings import Settings
 
 if TYPE_CHECKING:
     from sqlfront.results.result import Result
@@ -32,7 +33,8 @@ class JobSession(Protocol):
         """Return the target for a job's rows; None if the rows stay in the job's files. ``submitted``: the
         event by which the job was stored."""
 
-    def sources(self, plan: JobPlan) -> Mapping[str, object]:
-        """Return the versions of spread tables that a job reads, for a takeover of the job; each version is
-        returned under the key by which the job's DAG finds it. ``plan``: the job's plan. Raises
-        OperationalError if such a table has changed, or the session has no such table."""
+    def sources(self, plan: JobPlan, settings: Settings, *, versions: bool) -> Mapping[str, object]:
+        """Return the sources that a job with the ``plan`` and the ``settings`` reads, by key, for a takeover
+        of the job: the tables of Spark, and if ``versions``, the versions of spread tables. Raises
+        OperationalError if a spread table has changed, or the session has no such table; Spark isn't asked
+        yet."""

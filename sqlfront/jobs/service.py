@@ -6,7 +6,7 @@ import os
 import secrets
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Final
@@ -22,6 +22,7 @@ from sqlfront.jobs.job_resources import JobResources
 from sqlfront.jobs.job_session import JobSession
 from sqlfront.jobs.job_status import DurableJobStatus, JobPhase, status_of, unreadable
 from sqlfront.jobs.running_job import RunningJob
+from sqlfront.jobs.spark_reads import JobSource
 from sqlfront.jobs.spooled_rows import SpooledRows
 from sqlfront.jobs.stored_jobs import StoredJob, StoredJobs
 from sqlfront.jobs.takeover_watch import TakeoverWatch
@@ -234,8 +235,9 @@ class JobService(ClosingContext):
             target = self._session.target(submitted)
             if target is not None and not is_cancelled:
                 target.check(job)
-            if not is_cancelled and _reads_again(stages, stored.state, self._folder(job)):
-                self._find_sources(job, plan)
+            if not is_cancelled:
+                again = _stages_again(stages, stored.state, self._folder(job))
+                self._find_sources(submitted, plan, stages, again)
             claim = self._store.take_epoch(job, cluster=self._incarnation, member=self._member)
             log, state = take_over(
                 claim,
@@ -278,18 +280,28 @@ class JobService(ClosingContext):
         self._warned.pop(job.id, None)
         return True
 
-    def _find_sources(self, job: str, plan: JobPlan) -> None:
-        """Find the tables and files that a job reads, for a takeover of the job: they must be as they were
-        when the job was created. Raises OperationalError for a table or file that has changed or is gone."""
+    def _find_sources(
+        self, submitted: JobSubmitted, plan: JobPlan, stages: StagePlan, again: Collection[int]
+    ) -> None:
+        """Find the tables and files that a job, which is taken over, reads: as they were when the job was
+        created. ``again``: the stages with tasks that have to run. Raises OperationalError for a table or a
+        file that has changed, and for one that is gone, if such a task reads it."""
+        job = submitted.job
         if job not in self._resources:
-            if plan.held:
+            if again and plan.held:
                 raise OperationalError(
                     f"the job reads the memory table `{plan.held[0]}`, whose rows have gone with the process"
                     " that created the job; create the job anew"
                 )
-            if plan.versions:
-                self._resources.keep(job, self._session.sources(plan))
-        plan.check_files()
+            if (again and plan.versions) or plan.reads:
+                found = self._session.sources(plan, settings_of(submitted), versions=bool(again))
+                self._resources.keep(job, found)
+        if again:
+            plan.check_files()
+        for key in stages.split_sources(again):
+            source = self._resources.of(job).get(key)
+            if isinstance(source, JobSource):
+                source.check()
 
     def _coordinator(
         self,
@@ -576,12 +588,13 @@ class JobService(ClosingContext):
                 self._ownership.release()
 
 
-def _reads_again(stages: StagePlan, state: JobState, folder: str) -> bool:
-    """Return whether a task of the job still has to run, so that the job's sources may be read again.
-    ``folder``: the directory or URL of the job's spool files."""
-    if not state.is_complete(stages.stages[-1].number):
-        return True
-    return bool(reset_after_loss(stages, state, sizes_of(folder)).tasks)
+def _stages_again(stages: StagePlan, state: JobState, folder: str) -> set[int]:
+    """Return the numbers of the stages with tasks that still have to run, so that the stages' sources are
+    read. ``folder``: the directory or URL of the job's spool files."""
+    again = {task.stage for task in reset_after_loss(stages, state, sizes_of(folder)).tasks}
+    if state.is_complete(stages.stages[-1].number) and not again:
+        return again
+    return again | {stage.number for stage in stages.stages if not state.is_complete(stage.number)}
 
 
 def _texts(settings: Settings) -> dict[str, str]:

@@ -135,6 +135,12 @@ class SparkLane:
         nor a cancellation ends the wait; for statements there is :meth:`start`."""
         return self._start.wait(why).link
 
+    @property
+    def other_answers(self) -> str | None:
+        """The setting that makes Spark's answers differ from sqlfront's, with its value, in words; None if
+        the answers are the same."""
+        return self._other_answers
+
     # ---- names
 
     def has_view(self, name: str) -> bool:

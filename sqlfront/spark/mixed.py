@@ -7,7 +7,7 @@ copies of Spark's tables don't count there, since Spark has their rows itself.
 """
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -35,6 +35,7 @@ from sqlfront_planner.statistics.cardinality import Cardinality, column_bytes, t
 from sqlfront_values.errors import DataError, NotSupportedError
 from sqlfront_values.expressions import transform
 from sqlfront_values.room import in_units
+from sqlfront_values.settings import Settings
 from sqlfront_values.types import INT
 
 if TYPE_CHECKING:
@@ -113,11 +114,13 @@ class MixedQuery(msgspec.Struct, frozen=True):
     def with_rows(self, rows: Mapping[str, Iterable[pa.RecordBatch]]) -> LogicalPlan:
         """Return the plan with each part replaced by a scan of its rows. ``rows`` has the rows of the parts,
         in physical form, by the texts of the parts; a missing part has no rows."""
+        return self.with_scans(lambda part: part.scan(rows.get(part.select.text, ())))
+
+    def with_scans(self, scan: Callable[[SparkPart], LogicalScan]) -> LogicalPlan:
+        """Return the plan with each part replaced by the scan that ``scan(part)`` returns."""
         return _everywhere(
             self.plan,
-            lambda plan: replace_fragments(
-                plan, lambda part, select: SparkPart(select, part).scan(rows.get(select.text, ()))
-            ),
+            lambda plan: replace_fragments(plan, lambda part, select: scan(SparkPart(select, part))),
         )
 
     def fetched(
@@ -200,9 +203,19 @@ def mixed_query(context: "Context", query: Query, arguments: Arguments, *, group
     the binder's errors, and NotSupportedError if no SQL text can be written for the scan of a table of
     Spark's."""
     bound = bind(query, context.catalog.with_elsewhere(), context.bind_settings, arguments)
-    literals = Template.literals(arguments.values, RunValues(context.settings))
+    return split_plan(bound, arguments.values, context.settings, group=group)
+
+
+def split_plan(
+    bound: LogicalPlan, values: Sequence[object], settings: Settings, *, group: bool
+) -> MixedQuery:
+    """Optimize a bound query that may read relations of Spark's, find the parts that Spark runs, and return
+    the result as a mixed query. ``values``: the values of the query's parameters; ``group``: as for
+    :func:`mixed_query`. Raises NotSupportedError if no SQL text can be written for the scan of a table of
+    Spark's."""
+    literals = Template.literals(values, RunValues(settings))
     optimized = _everywhere(
-        optimize_all(bound, context.settings),
+        optimize_all(bound, settings),
         lambda plan: rewrite_operands(plan, lambda item: transform(item, literals)),
     )
     plan = optimized

@@ -38,6 +38,11 @@ class SparkBeside(Elsewhere, Protocol):
         :class:`~sqlfront.spark.lane.NotStarted` if the Spark session isn't started."""
 
     @property
+    def other_answers(self) -> str | None:
+        """The setting that makes Spark's answers differ from sqlfront's, with its value, in words; None if
+        the answers are the same."""
+
+    @property
     def epoch(self) -> object:
         """An object that stands for the state of Spark's names and settings: another object after each change
         that was noticed; None before Spark is started."""

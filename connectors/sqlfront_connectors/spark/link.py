@@ -4,6 +4,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
+from hashlib import sha256
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
@@ -96,6 +97,13 @@ class SparkLink:
         requested."""
         yield from SparkRun(self._session, _Statement(self, lambda: frame, is_query=True)).batches()
 
+    def read_files(self, analyse: "Callable[[], DataFrame]") -> SparkRun:
+        """Begin the query of the DataFrame that ``analyse`` returns, and return its run at once. The rows
+        come as files if Spark's executors can write files that this process reads, and need no memory before
+        they are read; else they come through the driver's memory."""
+        with ours():
+            return SparkRun(self._session, _Statement(self, analyse, is_query=True, files=True))
+
     def perform(
         self, work: Callable[[], _T], *, timeout: float | None = None, query: QueryRun | None = None
     ) -> _T:
@@ -143,6 +151,12 @@ class SparkLink:
         errors."""
         return self._rows.collect(frame, schema, arrive)
 
+    def collect_files(
+        self, frame: "DataFrame", schema: pa.Schema, arrive: Arrive
+    ) -> Iterator[pa.RecordBatch]:
+        """Do as :meth:`collect`, but let the rows come as files whatever their size, if that is possible."""
+        return self._rows.collect_files(frame, schema, arrive)
+
     def table(self, parts: Sequence[str]) -> "DataFrame":
         """Return a table or view of Spark as a DataFrame, as ``spark.table`` does. ``parts``: the parts of
         the relation's name, without quotes. Raises Spark's own errors."""
@@ -160,6 +174,15 @@ class SparkLink:
         own errors."""
         files = "\n".join(source or f"change {last_change()}" for source in self._session.sources(frame))
         return f"{frame.semanticHash() & 0xFFFFFFFF:08x}-{zlib.crc32(files.encode()):08x}"
+
+    def state(self, frame: "DataFrame") -> str | None:
+        """Return a text that identifies the present state of the files that the frame's plan reads, also in
+        other sessions: another text means that the rows may be others. None if changes of a source can't be
+        detected, or a row depends on chance or on the time. Raises Spark's own errors."""
+        sources = [*self._session.sources(frame)]
+        if None in sources or not self._session.is_repeatable(frame):
+            return None
+        return sha256("\n".join(filter(None, sources)).encode()).hexdigest()
 
     def is_followed(self, frame: "DataFrame") -> bool:
         """Return whether equal texts of :meth:`version` prove that the frame gives the same rows: no row
@@ -318,7 +341,8 @@ class _Statement:
     """The work of a run that executes a statement, for :meth:`SparkLink.run`; it runs in the run's thread.
 
     ``analyse``: returns the statement as a DataFrame. ``is_query``: False for a command. ``views``: the
-    DataFrames that the statement reads as temporary views."""
+    DataFrames that the statement reads as temporary views. ``files``: whether the rows come as files if that
+    is possible."""
 
     def __init__(
         self,
@@ -327,12 +351,13 @@ class _Statement:
         *,
         is_query: bool,
         views: "Mapping[str, DataFrame]" = MappingProxyType({}),
+        files: bool = False,
     ) -> None:
+        self._collect = link.collect_files if files else link.collect
         self.is_query = is_query
         self.views = views
         #: Set by :meth:`analyse`.
         self.frame: DataFrame
-        self._link = link
         self._analyse = analyse
         self._schema: pa.Schema
 
@@ -347,7 +372,7 @@ class _Statement:
         returned iterator yields the batches that were not given to ``arrive``. A command returns no batches.
         """
         if self._schema:
-            return self._link.collect(self.frame, self._schema, arrive)
+            return self._collect(self.frame, self._schema, arrive)
         return iter([without_columns(self.frame.count())] if self.is_query else ())
 
 

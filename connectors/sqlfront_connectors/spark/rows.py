@@ -100,6 +100,16 @@ class SparkRows:
             return behind(arrived, self._as_files(frame, schema))
         return iter(())
 
+    def collect_files(
+        self, frame: "DataFrame", schema: pa.Schema, arrive: Arrive
+    ) -> Iterator[pa.RecordBatch]:
+        """Do as :meth:`collect`, but let the rows come as files whatever their size, if Spark's executors can
+        write the files: the rows need no memory then until they are read."""
+        if not self._shared or not parquet_exchange.fits(schema) or not self._writes_dates_as_they_are():
+            return self.collect(frame, schema, arrive)
+        carriers = [carrier(kind) for kind in schema.types]
+        return self._as_files(frame if carriers == schema.types else as_carriers(frame, schema), schema)
+
     def _writes_dates_as_they_are(self) -> bool:
         """Return whether the session's settings let Spark write dates and timestamps to Parquet unchanged, in
         the proleptic Gregorian calendar, instead of the older Julian one."""

@@ -28,7 +28,8 @@ After a crash::
     Coordinator    goes on
 
 Reading order: :mod:`.stages`, :mod:`.tasks`, :mod:`.coordinator`, :mod:`.recovery`, :mod:`.takeover`;
-:mod:`.split_runner` divides the tasks between two runners; :mod:`.event_store` has the log, the epochs of
+:mod:`.split_runner` divides the tasks between two runners; :mod:`.split_assignments` gives the splits of
+sources that can't list them to tasks; :mod:`.event_store` has the log, the epochs of
 coordinators, and the owner of a store; :mod:`sqlfront_engine.spool` has the files, and
 :mod:`sqlfront_engine.storage` the directories and object storages in which logs and files are.
 

@@ -22,11 +22,12 @@ from sqlfront_engine.durable.stages import SplitKind, StagePlan
 from sqlfront_engine.durable.tasks import RunId, TaskRun
 from sqlfront_engine.processors.sources.split_scan import (
     BatchSnapshot,
+    SourceUnavailableError,
     SplitEnumerator,
     SplitScan,
     SplitSource,
 )
-from sqlfront_values.errors import InternalError, OperationalError
+from sqlfront_values.errors import OperationalError
 
 _GIVEN_UP = "the run of the task was given up"
 
@@ -275,7 +276,7 @@ class SplitAssignments:
     def _handout(self, stage: int, vertex: str, scan: SplitScan) -> _Handout:
         source = self._sources.get(scan.resource)
         if not isinstance(source, SplitSource):
-            raise InternalError(f"the source {scan.table} of the job is not at hand")
+            raise SourceUnavailableError(f"the source {scan.table} of the job is not at hand")
         if not scan.is_restorable:
             return _PassedOnce(source)
         issued = self._state.issued.get((stage, vertex), IssuedSplits())

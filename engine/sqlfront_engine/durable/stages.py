@@ -18,7 +18,7 @@ edge.
 1 ('result',) False result
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from enum import Enum
 from typing import Final
 
@@ -135,6 +135,11 @@ class StagePlan(msgspec.Struct, frozen=True):
     def vertices_of(self, kind: type[Processor]) -> frozenset[str]:
         """Return the names of the vertices that have a processor of this ``kind``."""
         return frozenset(vertex.name for vertex in self.dag if isinstance(vertex.processor, kind))
+
+    def split_sources(self, numbers: Collection[int]) -> frozenset[str]:
+        """Return the keys of the sources of the SPLIT SCANs in the stages with these numbers."""
+        processors = [self.dag[name].processor for stage in numbers for name in self.stages[stage].vertices]
+        return frozenset(one.resource for one in processors if isinstance(one, SplitScan))
 
     @property
     def passed_once(self) -> frozenset[int]:

@@ -101,7 +101,7 @@ def opaque_dag(ledger: str, *, restorable: bool) -> DAG:
     from: the numbers (0) are exchanged by key and grouped (1), and sorted (2, one task)."""
     building = Building(ledger)
     dag = building.dag
-    scan = dag.vertex("numbers", SplitScan(KEY, KEY, (0, 1, 2, 3), restorable))
+    scan = dag.vertex("numbers", SplitScan(KEY, KEY, (0, 1, 2, 3), restorable), 1)
     schema = pa.schema([(name, BIGINT) for name in ("k", "n", "first", "last")])
     calls = (_call("sum", 1), _call("min", 2), _call("max", 3))
     partial = dag.vertex("partial", Aggregate((0,), calls, AggregateMode.PARTIAL, schema), 1)

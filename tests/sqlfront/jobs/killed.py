@@ -7,11 +7,11 @@ and ``requested N`` (before and after the N-th object that the statement creates
 and ``written`` (before and after the rows are put into the target), ``commit`` (after the target's parts are
 written, before they appear), ``placed`` (after the rows are in the files of a table of Spark, before Spark is
 told), ``committed`` (after the record that says that the target has the rows), ``stage N`` (when the stage N
-is complete, and tasks of later stages have not begun), ``erase`` and ``erased`` (before and after a job is
-removed from the store), ``cancelled`` (after the record of a request to
-cancel, which the program makes). For a memory table of a cluster: ``publish`` (the members have the rows,
-which no query sees yet), ``sent`` (the request to publish the rows is sent, and may not be received) and
-``published`` (the keeper has published the rows).
+is complete, and tasks of later stages have not begun), ``task`` (when the first task is finished, and others
+wait), ``erase`` and ``erased`` (before and after a job is removed from the store), ``cancelled`` (after the
+record of a request to cancel, which the program makes). For a memory table of a cluster: ``publish`` (the
+members have the rows, which no query sees yet), ``sent`` (the request to publish the rows is sent, and may
+not be received) and ``published`` (the keeper has published the rows).
 """
 
 import os
@@ -35,6 +35,7 @@ from sqlfront_engine.durable.event_store.job_store import JobStore
 from sqlfront_engine.durable.event_store.ownership import LEASE_THREAD
 from sqlfront_engine.durable.job_state import JobState
 from sqlfront_engine.durable.runner import TaskEnd
+from sqlfront_engine.durable.split_assignments import RunSplits
 from sqlfront_engine.durable.tasks import TaskRun
 from sqlfront_engine.durable.thread_runner import ThreadRunner
 from sqlfront_engine.storage.object_folder import GrowingObject, ObjectFolder
@@ -135,19 +136,38 @@ def _kill_at_request(number: int, *, after: bool) -> None:
 
 
 def _die_after(stage: int) -> None:
-    run_task, apply = ThreadRunner._run, JobState.apply
+    run_task = ThreadRunner._run
 
     def run_early(self: ThreadRunner, run: TaskRun, ended: Callable[[TaskEnd], None]) -> None:
         if run.id.stage > stage:
             threading.Event().wait()
         run_task(self, run, ended)
 
+    ThreadRunner._run = run_early  # type: ignore[method-assign]
+    _die_when(lambda state: state.is_complete(stage))
+
+
+def _die_after_a_task() -> None:
+    """The tasks of a stage wait behind the first split that they read, except the first task."""
+    complete = RunSplits.complete
+
+    def complete_first(self: RunSplits) -> None:
+        if self.id.task.task != 0:
+            threading.Event().wait()
+        complete(self)
+
+    RunSplits.complete = complete_first  # type: ignore[method-assign]
+    _die_when(lambda state: bool(state.finished))
+
+
+def _die_when(reached: Callable[[JobState], bool]) -> None:
+    apply = JobState.apply
+
     def and_die(self: JobState, event: Event) -> None:
         apply(self, event)
-        if self.is_complete(stage):
+        if reached(self):
             _die()
 
-    ThreadRunner._run = run_early  # type: ignore[method-assign]
     JobState.apply = and_die  # type: ignore[method-assign]
 
 
@@ -197,6 +217,8 @@ def _arm(step: str, number: int) -> None:
             SystemCalls.sync = _killing_sync(number, after=step == "synced")  # type: ignore[method-assign]
         case "request" | "requested":
             _kill_at_request(number, after=step == "requested")
+        case "task":
+            _die_after_a_task()
         case "stage":
             _die_after(number)
         case "put":

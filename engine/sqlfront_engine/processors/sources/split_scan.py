@@ -87,7 +87,6 @@ class SplitScan(Processor, frozen=True, tag_field="processor", tag=True):
     emit. ``is_restorable``: whether the source's enumerators are :class:`BatchSnapshot` s."""
 
     cooperative: ClassVar[bool] = False
-    preferred_parallelism: ClassVar[int | None] = 1
     reads_table: ClassVar[bool] = True
 
     resource: str
@@ -99,6 +98,8 @@ class SplitScan(Processor, frozen=True, tag_field="processor", tag=True):
         source, splits = context.resources.get(self.resource), context.resources.get(TASK_SPLITS)
         if not isinstance(source, SplitSource) or not isinstance(splits, TaskSplits):
             raise InternalError(f"the splits of {self.table} are not at hand")
+        if context.local_parallelism != 1:
+            raise InternalError(f"{context.local_parallelism} instances of one task read {self.table}")
         while (split := splits.next_split(context.vertex)) is not None:
             for batch in source.read(split):
                 names = batch.schema.names
