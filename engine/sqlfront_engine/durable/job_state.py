@@ -6,6 +6,7 @@ order, and so has the same state.
 
 from collections import Counter
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -25,8 +26,11 @@ from sqlfront_engine.durable.event_store.events import (
     TaskId,
     TasksReset,
 )
-from sqlfront_engine.durable.event_store.replay import Replay
 from sqlfront_values.errors import InternalError
+
+if TYPE_CHECKING:
+    # Spark's executors run tasks, and lack the packages that only readers of logs need.
+    from sqlfront_engine.durable.event_store.replay import Replay
 
 
 class IssuedSplits(msgspec.Struct, frozen=True):
@@ -73,7 +77,7 @@ class JobState:
             self.apply(event)
 
     @classmethod
-    def of(cls, replay: Replay) -> "JobState":
+    def of(cls, replay: "Replay") -> "JobState":
         """Return the state of a job after the events of the replay's records."""
         return cls(record.event() for record in replay.records)
 

@@ -23,6 +23,7 @@ FAR = """
 import pickle, sys
 task = pickle.load(open(sys.argv[1], "rb"))
 print(task([{"executor": "the same", "host": "h"}] * 2))
+import sqlfront_cluster.durable_tasks.task_service, sqlfront_engine.durable.tasks
 print([name for name in sys.modules if name.partition(".")[0] in ("sqlglot", "lark", "pyspark", "sqlfront")])
 """
 
