@@ -1,7 +1,7 @@
 """Durable jobs whose tasks run on members that outlive the coordinators, in a simulation: the result is right
 whatever fails, no task begins anew that a member runs, and no file is left. Planted faults are found."""
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection
 from contextlib import chdir
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from sqlfront_engine.durable.coordinator import Coordinator
 from sqlfront_engine.durable.files import remove_output
 from sqlfront_engine.durable.tasks import RunId, TaskRun
 from tests.cluster.durable_tasks.simulated_members import MemberWorld
+from tests.engine.durable.seeds import Plant, check_found, planted, runs
 from tests.engine.durable.simulated_jobs import check
 
 #: Seeds in a group; the command for long runs has all groups.
@@ -31,14 +32,7 @@ def simulate(folder: Path, seed: int) -> MemberWorld:
 )
 def test_the_result_is_right_whatever_fails(tmp_path: Path, group: int) -> None:
     adopted = refused = 0
-    for seed in range(group * GROUP, (group + 1) * GROUP):
-        folder = tmp_path / str(seed)
-        folder.mkdir()
-        try:
-            world = simulate(folder, seed)
-        except Exception as error:
-            error.add_note(f"seed {seed}")
-            raise
+    for world in runs(tmp_path, range(group * GROUP, (group + 1) * GROUP), simulate):
         adopted += world.adopted
         refused += world.refused
     assert adopted
@@ -127,7 +121,7 @@ def _dropped_runs_keep_their_files(patch: pytest.MonkeyPatch) -> None:
 
 
 #: The planted faults, and where to begin with the search for a seed that finds each: at the first such seed.
-PLANTED: dict[Callable[[pytest.MonkeyPatch], None], int] = {
+PLANTED: dict[Plant, int] = {
     _adopted_tasks_count_twice: 0,
     _stale_runs_are_adopted: 211,
     _older_epochs_are_obeyed: 0,
@@ -139,24 +133,11 @@ PLANTED: dict[Callable[[pytest.MonkeyPatch], None], int] = {
     _leases_do_not_end: 58,
     _dropped_runs_keep_their_files: 10,
 }
-SEEDS = 1000
 
 
-@pytest.mark.parametrize("plant", PLANTED, ids=lambda plant: plant.__name__.strip("_").replace("_", " "))
+@planted(PLANTED)
 def test_a_planted_fault_is_found(
-    plant: Callable[[pytest.MonkeyPatch], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    plant: Plant, first: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plant(monkeypatch)
-    found = next(_failures(tmp_path, PLANTED[plant]), None)
-    print(f"found by seed {found}")
-    assert found is not None
-
-
-def _failures(folder: Path, first: int) -> Iterator[int]:
-    for seed in range(first, SEEDS):
-        place = folder / str(seed)
-        place.mkdir()
-        try:
-            simulate(place, seed)
-        except Exception:  # noqa: BLE001 - any error shows the fault
-            yield seed
+    check_found(tmp_path, first, simulate)

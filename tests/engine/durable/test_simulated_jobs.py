@@ -1,7 +1,8 @@
 """Durable jobs whose coordinators, tasks, files and disk fail at random: the result is right, and no file is
 left. Faults planted into the coordinator are found."""
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -15,6 +16,7 @@ from sqlfront_engine.durable.job_state import JobState
 from sqlfront_engine.durable.recovery import Reset
 from sqlfront_engine.durable.split_assignments import SplitAssignments, _Restorable
 from sqlfront_engine.durable.stages import SplitKind, StagePlan
+from tests.engine.durable.seeds import Plant, check_found, planted, runs
 from tests.engine.durable.simulated_jobs import World, check
 from tests.engine.durable.simulated_splits import SplitWorld
 
@@ -32,14 +34,8 @@ def simulate(folder: Path, seed: int, kind: type[World] = World) -> None:
     "group", [0, *(pytest.param(group, marks=pytest.mark.soak) for group in range(1, 200))]
 )
 def test_the_result_is_right_whatever_fails(tmp_path: Path, group: int, kind: type[World]) -> None:
-    for seed in range(group * GROUP, (group + 1) * GROUP):
-        folder = tmp_path / str(seed)
-        folder.mkdir()
-        try:
-            simulate(folder, seed, kind)
-        except Exception as error:
-            error.add_note(f"seed {seed}")
-            raise
+    seeds = range(group * GROUP, (group + 1) * GROUP)
+    assert len(list(runs(tmp_path, seeds, partial(simulate, kind=kind)))) == GROUP
 
 
 # ---- planted faults
@@ -224,7 +220,7 @@ def _given_up_runs_go_on_reading(patch: pytest.MonkeyPatch) -> None:
 
 #: The planted faults, and where to begin with the search for a seed that finds each: at the first such seed,
 #: since the seeds before it take half a minute.
-PLANTED: dict[Callable[[pytest.MonkeyPatch], None], int] = {
+PLANTED: dict[Plant, int] = {
     _resets_are_not_logged: 0,
     _resets_are_not_carried_out: 0,
     _readers_of_other_rows_stay: 34,
@@ -240,7 +236,7 @@ PLANTED: dict[Callable[[pytest.MonkeyPatch], None], int] = {
     _targets_are_not_asked_for_the_rows: 2,
 }
 #: The same for faults that only jobs with such sources show.
-PLANTED_SPLITS: dict[Callable[[pytest.MonkeyPatch], None], int] = {
+PLANTED_SPLITS: dict[Plant, int] = {
     _an_unfinished_pass_is_gone_on_with: 3,
     _only_the_lost_output_of_a_pass_is_made_again: 3,
     _a_failed_run_of_a_pass_runs_again_alone: 35,
@@ -251,36 +247,19 @@ PLANTED_SPLITS: dict[Callable[[pytest.MonkeyPatch], None], int] = {
     _given_up_runs_go_on_reading: 9,
     _resets_are_not_logged: 0,
 }
-SEEDS = 1000
 
 
-@pytest.mark.parametrize("plant", PLANTED, ids=lambda plant: plant.__name__.strip("_").replace("_", " "))
+@planted(PLANTED)
 def test_a_planted_fault_is_found(
-    plant: Callable[[pytest.MonkeyPatch], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    plant: Plant, first: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plant(monkeypatch)
-    found = next(_failures(tmp_path, PLANTED[plant], World), None)
-    print(f"found by seed {found}")
-    assert found is not None
+    check_found(tmp_path, first, simulate)
 
 
-@pytest.mark.parametrize(
-    "plant", PLANTED_SPLITS, ids=lambda plant: plant.__name__.strip("_").replace("_", " ")
-)
+@planted(PLANTED_SPLITS)
 def test_a_fault_planted_into_the_splits_is_found(
-    plant: Callable[[pytest.MonkeyPatch], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    plant: Plant, first: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plant(monkeypatch)
-    found = next(_failures(tmp_path, PLANTED_SPLITS[plant], SplitWorld), None)
-    print(f"found by seed {found}")
-    assert found is not None
-
-
-def _failures(folder: Path, first: int, kind: type[World]) -> Iterator[int]:
-    for seed in range(first, SEEDS):
-        place = folder / str(seed)
-        place.mkdir()
-        try:
-            simulate(place, seed, kind)
-        except Exception:  # noqa: BLE001 - any error shows the fault
-            yield seed
+    check_found(tmp_path, first, partial(simulate, kind=SplitWorld))

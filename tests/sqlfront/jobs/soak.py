@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Final
 
 import sqlfront
-from sqlfront.jobs.job_status import JobPhase
 from sqlfront_engine.durable.event_store import ownership
+from tests.sqlfront.jobs.handles import ended, job_or_none
 from tests.sqlfront.jobs.killed import STORE, store_of
 
 #: The rows of the source, whose column ``id`` has the numbers from 0.
@@ -84,8 +84,6 @@ def work(folder: Path, jobs: int, seed: int) -> None:
         ownership.LEASE = 1.0  # type: ignore[misc]
     with sqlfront.connect(job_store=store_of(folder), workers=2, collect_rows=100) as connection:
         connection.execute(f"CREATE TABLE src USING parquet LOCATION '{folder}/src'")
-        service = connection.session.context.jobs
-        assert service is not None
         for number in range(jobs):
             done, checked = folder / "done" / str(number), folder / "checked" / str(number)
             if done.exists():
@@ -93,14 +91,11 @@ def work(folder: Path, jobs: int, seed: int) -> None:
             job = SoakJob(folder, number, seed)
             if not checked.exists():
                 job.prepare(connection)
-                if service.find(job.name) is None:
+                if job_or_none(connection, job.name) is None:
                     connection.execute(f"CREATE JOB `{job.name}` {job.options} AS {job.statement}")
                 else:
                     connection.execute(f"RESUME JOB `{job.name}`")
-                found = service.find(job.name)
-                assert found is not None
-                status = found.wait(60)
-                assert status.phase is JobPhase.FINISHED, status
+                ended(connection, job.name)
                 job.check(connection)
                 checked.touch()
             connection.execute(f"DROP JOB IF EXISTS `{job.name}`")

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Final
 
 import sqlfront
-from sqlfront.jobs.job_status import JobPhase
+from tests.sqlfront.jobs.handles import ended, job_or_none
 from tests.sqlfront.jobs.soak import SoakJob, check_nothing_left, make_source
 from tests.sqlfront.jobs.waiting import wait_until
 
@@ -107,17 +107,12 @@ def run_round(folder: Path, number: int, seed: int) -> Counter[str]:
     chance = random.Random(seed * 1_000_003 + number)
     job, members = SoakJob(folder, number, seed), chance.choice([1, 1, 1, 2])
     with sqlfront.connect(job_store=str(folder / "store"), workers=1) as client:
-        service = client.session.context.jobs
-        assert service is not None
         with processes(folder, number, seed, members) as started:
             outcomes = Counter[str]()
             signals = threading.Thread(target=lambda: outcomes.update(disturb(started, chance)))
             signals.start()
-            wait_until(lambda: service.find(job.name) is not None)
-            found = service.find(job.name)
-            assert found is not None
-            status = found.wait(60)
-            assert status.phase is JobPhase.FINISHED, f"{job.name} ({job.kind}) is {status}"
+            wait_until(lambda: job_or_none(client, job.name) is not None)
+            status = ended(client, job.name)
             job.check(client)
             signals.join()
         client.execute(f"DROP JOB `{job.name}`")

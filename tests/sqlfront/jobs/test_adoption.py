@@ -24,6 +24,7 @@ from sqlfront_cluster.launchers.local import LocalCluster
 from sqlfront_engine.durable.event_store.events import TaskFinished
 from sqlfront_values.errors import OperationalError
 from tests.sqlfront.jobs.gate import GATE, GATED, LEDGER
+from tests.sqlfront.jobs.handles import job_of
 from tests.sqlfront.jobs.waiting import wait_until
 
 # One worker starts the members.
@@ -88,9 +89,7 @@ def successor(folder: Path, cluster: LocalCluster) -> Iterator[tuple[JobService,
     ) as connection:
         service = connection.session.context.jobs
         assert service is not None
-        job = service.find(NAME)
-        assert job is not None
-        yield service, job
+        yield service, job_of(connection)
 
 
 def begun(folder: Path) -> list[str]:

@@ -10,6 +10,7 @@ import pytest
 import sqlfront
 from sqlfront.jobs.job_status import DurableJobStatus, JobPhase
 from tests.small_disks import small_disk
+from tests.sqlfront.jobs.handles import ended, job_or_none
 from tests.sqlfront.jobs.killed import LONG, NAME, STORE, open_session, run_killed
 
 QUERY = "SELECT k, count(*) AS n FROM src GROUP BY k ORDER BY k"
@@ -40,17 +41,12 @@ def go_on(folder: Path, kind: str) -> DurableJobStatus:
     nothing else is left."""
     statement, target = (text.format(folder) for text in TARGETS[kind])
     with open_session(folder) as connection:
-        service = connection.session.context.jobs
-        assert service is not None
-        if service.find(NAME) is None:
+        if job_or_none(connection) is None:
             connection.execute(f"CREATE JOB {NAME} AS {statement}")
         else:
             connection.execute(f"RESUME JOB {NAME}")
-        job = service.find(NAME)
-        assert job is not None
-        status = job.wait(60)
+        status = ended(connection)
 
-        assert status.phase is JobPhase.FINISHED, status
         if kind == "table" and not connection.execute("SHOW TABLES LIKE 'made'").fetchall():
             connection.execute(f"CREATE TABLE made USING parquet LOCATION '{folder}/made'")
         found = connection.execute(f"SELECT k, n FROM {target} ORDER BY k").fetchall()
@@ -118,11 +114,7 @@ def test_cancel_then_crash(folder: Path) -> None:
 
     with open_session(folder) as connection:
         connection.execute(f"RESUME JOB {NAME}")
-        service = connection.session.context.jobs
-        assert service is not None
-        job = service.find(NAME)
-        assert job is not None
-        assert job.wait(60).phase is JobPhase.CANCELLED
+        ended(connection, phase=JobPhase.CANCELLED)
         connection.execute(f"DROP JOB {NAME}")
     assert not list((folder / "store").glob("spool/*"))
 

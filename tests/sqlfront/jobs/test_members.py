@@ -12,6 +12,7 @@ import pytest
 
 import sqlfront
 from sqlfront.jobs.job_status import JobPhase
+from tests.sqlfront.jobs.handles import job_of
 from tests.sqlfront.jobs.waiting import wait_until
 
 # One worker starts the members.
@@ -98,10 +99,7 @@ def test_coordinator_and_member_die(tmp_path: Path) -> None:
             wait_until(lambda: bool(connection.execute(done).fetchall()))
             os.kill(member, signal.SIGKILL)
             program.kill()
-        service = connection.session.context.jobs
-        assert service is not None
-        job = service.find("daily")
-        assert job is not None
+        job = job_of(connection)
         assert job.status().phase is JobPhase.RECOVERING
 
         connection.execute("RESUME JOB daily")

@@ -15,6 +15,7 @@ from sqlfront.jobs.stand_by import StandBy
 from sqlfront_engine.durable.event_store import ownership
 from tests.engine.storage.buckets import BucketStorage, buckets, objects
 from tests.sqlfront.jobs import test_replaced_jobs
+from tests.sqlfront.jobs.handles import ended, job_of
 from tests.sqlfront.jobs.killed import NAME, STORE, open_session, run_killed
 from tests.sqlfront.jobs.soak import soak
 from tests.sqlfront.jobs.test_killed_jobs import QUERY, RIGHT, TARGETS, folder, go_on
@@ -124,11 +125,7 @@ def test_a_second_session_reads_and_does_not_write(
         first.execute(f"CREATE JOB {NAME} AS {QUERY}")
         with pytest.raises(sqlfront.OperationalError, match=rf"the job store {URL} belongs to cluster \w+"):
             second.execute("CREATE JOB other AS SELECT 1")
-        service = second.session.context.jobs
-        assert service is not None
-        job = service.find(NAME)
-        assert job is not None
-        assert job.result().collect() == RIGHT
+        assert job_of(second).result().collect() == RIGHT
         first.close()
         second.execute("CREATE JOB other AS SELECT 1")  # at once: the lease was released
 
@@ -211,11 +208,7 @@ def test_zombie_coordinator(folder: Path, bucket: Path) -> None:
         program.send_signal(signal.SIGSTOP)
         with open_session(folder) as connection:
             connection.execute(f"RESUME JOB {NAME}")
-            service = connection.session.context.jobs
-            assert service is not None
-            job = service.find(NAME)
-            assert job is not None
-            assert job.wait(60).phase is JobPhase.FINISHED
+            ended(connection)
             before = spooled(bucket)
             program.send_signal(signal.SIGCONT)
             _, error = program.communicate("go on\n", timeout=60)
@@ -223,7 +216,7 @@ def test_zombie_coordinator(folder: Path, bucket: Path) -> None:
             assert program.returncode != 0
             assert "another coordinator has claimed epoch 2" in error
             assert spooled(bucket) == before
-            assert job.result().collect() == RIGHT
+            assert job_of(connection).result().collect() == RIGHT
 
 
 # ---- what is refused

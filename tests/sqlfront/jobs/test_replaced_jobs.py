@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import sqlfront
-from sqlfront.jobs.job_status import JobPhase
+from tests.sqlfront.jobs.handles import ended
 from tests.sqlfront.jobs.killed import NAME, STORE, open_session, run_killed
 
 NEW = "SELECT k, count(*) AS n FROM src GROUP BY k ORDER BY k"
@@ -51,11 +51,7 @@ def go_on(folder: Path) -> str:
         again = f"RESUME JOB {NAME}" if found == "new" else f"CREATE OR REPLACE JOB {NAME} AS {NEW}"
         connection.execute(again)
         assert there(connection) == "new"
-        service = connection.session.context.jobs
-        assert service is not None
-        job = service.find(NAME)
-        assert job is not None
-        assert job.wait(60).phase is JobPhase.FINISHED
+        ended(connection)
         assert connection.execute(f"SELECT * FROM job.{NAME}").fetchall() == RIGHT
         connection.execute(f"DROP JOB {NAME}")
         assert connection.execute("SHOW JOBS").fetchall() == []

@@ -9,6 +9,7 @@ import pytest
 
 import sqlfront
 from sqlfront.jobs.durable_job import DurableJob
+from tests.sqlfront.jobs.handles import job_of
 from tests.sqlfront.jobs.killed import NAME, open_session, run_killed
 
 #: The number of rows that three readers of random rows agree on. Two readers are stages of their own.
@@ -44,10 +45,7 @@ def connection(folder: Path) -> Iterator[sqlfront.Connection]:
 def resumed(connection: sqlfront.Connection) -> DurableJob:
     """The job that a killed process has left, after its end."""
     connection.execute(f"RESUME JOB {NAME}")
-    service = connection.session.context.jobs
-    assert service is not None
-    job = service.find(NAME)
-    assert job is not None
+    job = job_of(connection)
     job.wait(60)
     return job
 

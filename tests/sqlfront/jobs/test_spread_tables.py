@@ -20,6 +20,7 @@ from sqlfront_connectors.memory.spread.table import SpreadSnapshot, SpreadTable,
 from sqlfront_planner.catalog import Entry
 from sqlfront_values.errors import Error
 from tests.sqlfront.held_shares import shares
+from tests.sqlfront.jobs.handles import job_of
 from tests.sqlfront.jobs.killed import NAME, SECRET, open_session, run_killed
 from tests.sqlfront.jobs.waiting import wait_until
 from tests.sqlfront.quick_service import SERVICE
@@ -82,11 +83,7 @@ def rows(connection: sqlfront.Connection, table: str) -> list[tuple[object, ...]
 
 def ended(connection: sqlfront.Connection) -> DurableJobStatus:
     """Wait for the end of the job, and return its status."""
-    service = connection.session.context.jobs
-    assert service is not None
-    job = service.find(NAME)
-    assert job is not None
-    return job.wait(60)
+    return job_of(connection).wait(60)
 
 
 FEW = {("insert", "published")}

@@ -9,12 +9,11 @@ import pytest
 
 import sqlfront
 from sqlfront.cluster.processes import SERVICE
-from sqlfront.jobs.durable_job import DurableJob
 from sqlfront.jobs.job_status import JobPhase
 from sqlfront_cluster.launchers.local import LocalCluster
 from tests.sqlfront.jobs.gate import GATE, GATED
+from tests.sqlfront.jobs.handles import job_of
 from tests.sqlfront.jobs.test_adoption import (
-    NAME,
     RIGHT,
     SECRET,
     address,
@@ -54,14 +53,6 @@ def reader(folder: Path) -> Iterator[sqlfront.Connection]:
         yield connection
 
 
-def found(reader: sqlfront.Connection) -> DurableJob:
-    service = reader.session.context.jobs
-    assert service is not None
-    job = service.find(NAME)
-    assert job is not None
-    return job
-
-
 def owner(reader: sqlfront.Connection) -> str | None:
     """The name of the member that owns the store; None without an owner."""
     service = reader.session.context.jobs
@@ -77,12 +68,12 @@ def test_a_member_coordinates_when_the_session_is_killed(
         adopted = begun(folder)
         program.kill()
     wait_until(lambda: owner(reader) in cluster.processes)
-    assert found(reader).status().phase is JobPhase.RUNNING
+    assert job_of(reader).status().phase is JobPhase.RUNNING
     (folder / GATE).touch()
 
     service = reader.session.context.jobs
     assert service is not None
-    check_end(folder, service, found(reader), adopted)
+    check_end(folder, service, job_of(reader), adopted)
     wait_until(lambda: owner(reader) is None)
 
 
@@ -94,15 +85,15 @@ def test_a_member_follows_a_member(
     """The session is killed, and the member that coordinates in its place is killed or leaves."""
     with coordinator(folder, cluster) as program:
         program.kill()
-    wait_until(lambda: found(reader).status().epoch == 2)
+    wait_until(lambda: job_of(reader).status().epoch == 2)
     first = owner(reader)
     assert first is not None
     os.kill(cluster.processes[first].pid, number)
     wait_until(lambda: owner(reader) in {*cluster.processes} - {first})
     (folder / GATE).touch()
 
-    assert found(reader).result().collect() == RIGHT
-    assert found(reader).status().epoch == 3
+    assert job_of(reader).result().collect() == RIGHT
+    assert job_of(reader).status().epoch == 3
     assert len(files(folder)) == 1
 
 

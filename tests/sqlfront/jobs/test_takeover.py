@@ -13,6 +13,7 @@ from sqlfront.jobs import takeover_watch
 from sqlfront.jobs.durable_job import DurableJob
 from sqlfront.jobs.job_status import JobPhase
 from sqlfront_values.errors import OperationalError
+from tests.sqlfront.jobs.handles import job_of, job_or_none
 from tests.sqlfront.jobs.killed import NAME, run_killed
 from tests.sqlfront.jobs.waiting import wait_until
 
@@ -38,18 +39,10 @@ def successor(folder: Path) -> Iterator[sqlfront.Connection]:
         yield connection
 
 
-def job_of(connection: sqlfront.Connection) -> DurableJob | None:
-    service = connection.session.context.jobs
-    assert service is not None
-    return service.find(NAME)
-
-
 def found(connection: sqlfront.Connection) -> DurableJob:
     """The job, as soon as the other process has created it."""
-    wait_until(lambda: job_of(connection) is not None)
-    job = job_of(connection)
-    assert job is not None
-    return job
+    wait_until(lambda: job_or_none(connection) is not None)
+    return job_of(connection)
 
 
 @pytest.fixture

@@ -13,10 +13,11 @@ import sqlfront
 from sqlfront.jobs.job_status import DurableJobStatus, JobPhase
 from tests.oracle.spark import SparkOracle
 from tests.programs import printed
+from tests.sqlfront.jobs.handles import job_of
 from tests.sqlfront.jobs.killed import NAME, run_killed
 from tests.sqlfront.jobs.waiting import wait_until
 from tests.sqlfront.spark.durable_sources import QUERY, SOURCE, make_source
-from tests.sqlfront.spark.test_durable_targets import found, open_session, resumed
+from tests.sqlfront.spark.test_durable_targets import open_session, resumed
 from tests.sqlfront.spark.written_values import KINDS, source
 
 pytestmark = pytest.mark.spark
@@ -107,15 +108,15 @@ def test_opaque_source_unfinished(beside: SparkSession, tmp_path: Path) -> None:
     with open_session(None, tmp_path) as connection:
         with pytest.raises(sqlfront.OperationalError, match=f"table .*{SOURCE}.* has no Spark session"):
             connection.execute(f"RESUME JOB {NAME}")
-        before = found(connection).status()
+        before = job_of(connection).status()
     assert (before.phase, before.tasks_done) == (JobPhase.RECOVERING, 1)
     beside.sql(f"DROP TABLE {SOURCE}")
     with open_session(beside, tmp_path, recovers=True) as connection:
         with pytest.raises(sqlfront.ProgrammingError, match="TABLE_OR_VIEW_NOT_FOUND"):
             connection.execute(f"RESUME JOB {NAME}")
         make_source(beside, tmp_path)
-        wait_until(lambda: found(connection).status().phase is JobPhase.FINISHED)
-        status = found(connection).status()
+        wait_until(lambda: job_of(connection).status().phase is JobPhase.FINISHED)
+        status = job_of(connection).status()
         assert (status.restored, status.rerun) == (0, 1)
         assert written(connection, tmp_path) == right(beside)
         assert tasks_of(connection, 0) > 1
@@ -153,7 +154,7 @@ def test_opaque_source_finished_and_an_output_lost(beside: SparkSession, tmp_pat
         else:
             connection.execute(f"RESUME JOB {NAME}")
             with pytest.raises(sqlfront.OperationalError, match="has no Spark session"):
-                found(connection).wait(60)
+                job_of(connection).wait(60)
     with open_session(beside, tmp_path) as connection:
         status = resumed(connection)
         assert status.phase is JobPhase.FINISHED
@@ -185,7 +186,7 @@ def _refused(connection: sqlfront.Connection, words: str) -> None:
     with pytest.raises(sqlfront.OperationalError, match=words) as caught:
         connection.execute(f"RESUME JOB {NAME}")
     assert caught.value.sqlstate == "40001"
-    assert found(connection).status().phase is JobPhase.RECOVERING
+    assert job_of(connection).status().phase is JobPhase.RECOVERING
 
 
 #: A program whose Spark ends while a task reads rows.

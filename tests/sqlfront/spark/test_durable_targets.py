@@ -10,10 +10,10 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 import sqlfront
-from sqlfront.jobs.durable_job import DurableJob
 from sqlfront.jobs.job_status import DurableJobStatus, JobPhase
 from tests.oracle.spark import SparkOracle
 from tests.programs import printed
+from tests.sqlfront.jobs.handles import job_of
 from tests.sqlfront.jobs.killed import NAME, run_killed
 from tests.sqlfront.jobs.waiting import wait_until
 from tests.sqlfront.spark.durable_targets import SINK, make_table
@@ -50,14 +50,6 @@ def open_session(spark: SparkSession | None, folder: Path, *, recovers: bool = F
     return sqlfront.connect(spark=spark, job_store=store, job_recovery=recovers, workers=2, collect_rows=100)
 
 
-def found(connection: sqlfront.Connection, name: str = NAME) -> DurableJob:
-    service = connection.session.context.jobs
-    assert service is not None
-    job = service.find(name)
-    assert job is not None
-    return job
-
-
 def rows(spark: SparkSession, table: str) -> list[str]:
     """The rows of a table, as Spark reads them, in an order of their own."""
     return sorted(map(repr, spark.table(table).toArrow().to_pylist()))
@@ -84,7 +76,7 @@ def killed_at(step: str, folder: Path, kind: str) -> None:
 
 def resumed(connection: sqlfront.Connection) -> DurableJobStatus:
     connection.execute(f"RESUME JOB {NAME}")
-    return found(connection).wait(60)
+    return job_of(connection).wait(60)
 
 
 @pytest.mark.cluster
@@ -136,15 +128,15 @@ def test_without_spark_the_job_waits(beside: SparkSession, tmp_path: Path) -> No
         connection.execute(f"CREATE TABLE {SINK} (name STRING, k INT, n DECIMAL(10,2)) USING memory")
         with pytest.raises(sqlfront.OperationalError, match="has no Spark session"):
             connection.execute(f"RESUME JOB {NAME}")
-        assert found(connection).status().phase is JobPhase.RECOVERING
+        assert job_of(connection).status().phase is JobPhase.RECOVERING
         assert connection.execute(f"SELECT * FROM {SINK}").fetchall() == []
     beside.sql(f"DROP TABLE {SINK}")
     with open_session(beside, tmp_path, recovers=True) as connection:
         with pytest.raises(sqlfront.ProgrammingError, match="TABLE_OR_VIEW_NOT_FOUND"):
             connection.execute(f"RESUME JOB {NAME}")
-        assert found(connection).status().phase is JobPhase.RECOVERING
+        assert job_of(connection).status().phase is JobPhase.RECOVERING
         make_table(beside, tmp_path)
-        wait_until(lambda: found(connection).status().phase is JobPhase.FINISHED)
+        wait_until(lambda: job_of(connection).status().phase is JobPhase.FINISHED)
     assert rows(beside, SINK) == expected(beside, tmp_path, STATEMENTS["insert"])
 
 
