@@ -56,8 +56,10 @@ from sqlfront_values.errors import NO_MEMORY, Error, InternalError, OperationalE
 logger: Final = logging.getLogger(__name__)
 
 _MORE_MEMORY: Final = (
-    "a larger memory_limit, or more parts (CREATE JOB ... OPTIONS (buckets n)), gives a task enough memory"
+    "a larger memory_limit gives a task enough memory, and so do more parts (CREATE JOB ... OPTIONS (buckets"
+    " n)), unless the rows share one key"
 )
+_ONE_TASK: Final = "one task has to hold these rows; a larger memory_limit gives it enough memory"
 #: The class of the SQLSTATEs of lost connections.
 _CONNECTION: Final = "08"
 #: The losses of a task, with the members that ran it, after which the job fails.
@@ -466,7 +468,7 @@ class Coordinator:
         self._failures[task] += 1
         if error.sqlstate == NO_MEMORY:
             self._most_busy = max(1, self._busy // 2)
-            error.hint = _MORE_MEMORY
+            error.hint = _MORE_MEMORY if self.plan.stages[task.stage].is_parallel else _ONE_TASK
         if not isinstance(error, OperationalError) or self._failures[task] >= self._options.attempts:
             raise error
 

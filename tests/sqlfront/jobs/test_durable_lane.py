@@ -329,6 +329,28 @@ def test_rows_that_must_be_held_are_divided(wide: Connection, sql: str) -> None:
         assert [row.k for row in rows] == [*range(4000)]
 
 
+@pytest.mark.parametrize(
+    ("sql", "hint"),
+    [
+        ("SELECT k, row_number() OVER (ORDER BY p) AS r, p FROM wide", "one task has to hold these rows;"),
+        ("SELECT k, count(*) OVER (PARTITION BY k < 0) AS n, p FROM wide", "unless the rows share one key"),
+    ],
+)
+def test_rows_that_nobody_can_divide_are_an_error_that_says_so(
+    wide: Connection, tmp_path: Path, sql: str, hint: str
+) -> None:
+    with pytest.raises(sqlfront.OperationalError) as caught:
+        wide.session.execute(sql).collect()
+    assert re.fullmatch(
+        r"window needs .* more memory, but the (query|member) already uses .* of its limit of 8 MiB\.",
+        caught.value.message,
+    )
+    assert caught.value.sqlstate == "53200"
+    assert hint in str(caught.value.hint)
+    assert (jobs(wide), left(tmp_path)) == ([], [])
+    assert _right(wide.session.execute(_TEXTS).collect())
+
+
 def test_a_prepared_query_that_lacks_memory_is_a_durable_job(wide: Connection) -> None:
     prepared = wide.prepare(f"{_TEXTS} HAVING k >= ?")
     assert [len(prepared.execute([k]).collect()) for k in (0, 3990)] == [4000, 10]
