@@ -30,8 +30,8 @@ class JobSettings(msgspec.Struct, frozen=True):
 class JobOption(msgspec.Struct, frozen=True):
     """An option of CREATE JOB. ``name``: the name that a user writes. ``field``: the name of the field that
     takes the value, a field of :class:`LogSettings` if ``of_log``, else of :class:`JobOptions`. ``kind``: the
-    kind of value: count, size (in bytes), duration (in seconds) or policy. ``least`` and ``most``: the
-    smallest and the largest value. ``meaning``: a text for the docs."""
+    kind of value: count, size (in bytes), duration (in seconds), switch or policy. ``least`` and ``most``:
+    the smallest and the largest value. ``meaning``: a text for the docs."""
 
     name: str
     field: str
@@ -45,7 +45,7 @@ class JobOption(msgspec.Struct, frozen=True):
         """Return the value that a user's text means for this option. Raises ProgrammingError for a text that
         isn't a value of the option's kind, and for a value out of bounds."""
         value = _parsed(self.kind, text)
-        if isinstance(value, FailurePolicy):
+        if isinstance(value, FailurePolicy | bool):
             return value
         if value is None or not self.least <= value <= self.most:
             raise ProgrammingError(f"the option {self.name} of a job takes {self.expected}, not {text!r}")
@@ -56,6 +56,8 @@ class JobOption(msgspec.Struct, frozen=True):
         """The values that the option takes, in words."""
         if self.kind == "policy":
             return "fail or unprotected"
+        if self.kind == "switch":
+            return "true or false"
         unit = {"count": "", "size": " bytes", "duration": " seconds (or with ms, min, h)"}
         return f"{self._shown(self.least)} to {self._shown(self.most)}{unit[self.kind]}"
 
@@ -64,6 +66,8 @@ class JobOption(msgspec.Struct, frozen=True):
         """The default value, written as a text that the option takes."""
         settings = LogSettings() if self.of_log else JobOptions()
         value = getattr(settings, self.field)
+        if isinstance(value, bool):
+            return str(value).lower()
         return value.value if isinstance(value, FailurePolicy) else self._shown(value)
 
     def _shown(self, value: float) -> str:
@@ -97,6 +101,14 @@ JOB_OPTIONS: Final = (
         0,
         86_400,
         "time for which members go on with the tasks of a coordinator that is gone",
+    ),
+    JobOption(
+        "speculation",
+        "speculation",
+        "switch",
+        0,
+        0,
+        "true: a task that runs for 5 s, and twice as long as others of its stage, gets a second attempt",
     ),
     JobOption(
         "job-event.store.write-buffer.size",
@@ -172,5 +184,7 @@ def _parsed(kind: str, text: str) -> "float | FailurePolicy | None":
         case "duration":
             found = _DURATION.fullmatch(text)
             return float(found[1]) * _SECONDS[(found[2] or "s").lower()] if found else None
+        case "switch":
+            return {"true": True, "false": False}.get(text.lower())
         case _:
             return next((policy for policy in FailurePolicy if policy.value == text.lower()), None)

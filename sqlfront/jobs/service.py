@@ -40,6 +40,7 @@ from sqlfront_engine.durable.event_store.replay import Replay
 from sqlfront_engine.durable.files import sizes_of
 from sqlfront_engine.durable.job_state import JobState
 from sqlfront_engine.durable.recovery import reset_after_loss
+from sqlfront_engine.durable.speculation import Speculation
 from sqlfront_engine.durable.split_assignments import SplitAssignments
 from sqlfront_engine.durable.split_runner import ClosableRunner, SplitRunner
 from sqlfront_engine.durable.stages import StagePlan
@@ -318,7 +319,9 @@ class JobService(ClosingContext):
         runner = self._runner(submitted, plan, stages, log.epoch, options.lease, splits)
         options = replace(options, buckets=buckets_for(plan.input_size, options, runner.task_memory))
         folder = self._folder(submitted.job)
-        return Coordinator(stages, state, log, runner, folder, options, target, splits), runner
+        speculation = Speculation(self._engine.clock) if options.speculation else None
+        coordinator = Coordinator(stages, state, log, runner, folder, options, target, splits, speculation)
+        return coordinator, runner
 
     def _runner(
         self,

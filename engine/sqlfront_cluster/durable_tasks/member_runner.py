@@ -116,21 +116,23 @@ class MemberRunner(ClosingContext):
         """Begin the run of a task on a member, and return at once; ``ended`` is called with the task's end,
         on any thread, even before this method returns. While the cluster has no member, the task waits for
         one, but at most :data:`PATIENCE` seconds."""
-        member = self._chosen()
+        member = self._chosen(run)
         if member is None:
             with self._lock:
                 self._waiting.append((time.monotonic() + PATIENCE, run, ended))
         else:
             self._start(member, run, ended)
 
-    def _chosen(self) -> str | None:
-        """Return the member for the next task, None if the cluster has no member."""
+    def _chosen(self, run: TaskRun) -> str | None:
+        """Return the member for a run, None if the cluster has no member. If another attempt at the run's
+        task is under way, the member is another one, if there is one."""
         with self._lock:
+            others = {member for member, other, _ in self._tasks.values() if other.id == run.id}
             busy = Counter(member for member, _, _ in self._tasks.values())
             present = self._present()
             self._silent.intersection_update(present)
             answering = [name for name in present if name not in self._silent]
-            return min(answering or present, key=lambda name: busy[name], default=None)
+            return min(answering or present, key=lambda name: (name in others, busy[name]), default=None)
 
     def _start(self, member: str, run: TaskRun, ended: Callable[[TaskEnd], None]) -> None:
         with self._lock:
@@ -148,7 +150,7 @@ class MemberRunner(ClosingContext):
         with self._lock:
             waiting, self._waiting = self._waiting, []
         for deadline, run, ended in waiting:
-            member = self._chosen()
+            member = self._chosen(run)
             if member is not None:
                 self._start(member, run, ended)
             elif time.monotonic() < deadline:

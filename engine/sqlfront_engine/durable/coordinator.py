@@ -44,6 +44,7 @@ from sqlfront_engine.durable.files import remove_others
 from sqlfront_engine.durable.job_state import JobState
 from sqlfront_engine.durable.recovery import Reset, in_order, reset_for
 from sqlfront_engine.durable.runner import TaskEnd, TaskLostError, TaskRunner
+from sqlfront_engine.durable.speculation import Speculation
 from sqlfront_engine.durable.split_assignments import SplitAssignments
 from sqlfront_engine.durable.stages import DIVIDED, JobStage, SplitKind, StagePlan
 from sqlfront_engine.durable.target import JobTarget, TargetUnavailableError
@@ -81,8 +82,12 @@ class _Suspended(msgspec.Struct, frozen=True):
     """The news that this coordinator is to leave the job to a successor."""
 
 
+class _Look(msgspec.Struct, frozen=True):
+    """The news that it is time to look for slow tasks."""
+
+
 #: The news that a coordinator waits for.
-_News: TypeAlias = TaskEnd | _Written | CancelRequested | _Suspended
+_News: TypeAlias = TaskEnd | _Written | CancelRequested | _Suspended | _Look
 
 
 class Coordinator:
@@ -93,7 +98,8 @@ class Coordinator:
     or URL of the job's spool files. ``options``: the options of the job, such as the number of attempts at a
     task. ``target``: the directory or table that takes the job's rows; None if the rows stay in spool files,
     which are the result. ``splits``: gives out the splits of the job's SPLIT SCANs, also to the ``runner``;
-    None if the job has no SPLIT SCAN."""
+    None if the job has no SPLIT SCAN. ``speculation``: chooses tasks for second attempts; None if no task
+    gets one."""
 
     def __init__(
         self,
@@ -105,6 +111,7 @@ class Coordinator:
         options: JobOptions = JobOptions(),  # noqa: B008 - frozen
         target: JobTarget | None = None,
         splits: SplitAssignments | None = None,
+        speculation: Speculation | None = None,
     ) -> None:
         self.plan, self.state, self._target = plan, state, target
         self._splits = SplitAssignments(plan, {}, state) if splits is None else splits
@@ -112,6 +119,9 @@ class Coordinator:
         self._news: SimpleQueue[_News] = SimpleQueue()
         # The runs that have not ended, or whose record is not durable yet.
         self._running: dict[TaskId, TaskRun] = {}
+        # Second attempts at tasks whose first attempt is among these and has not ended.
+        self._seconds: dict[TaskId, TaskRun] = {}
+        self._speculation = speculation
         # The number of runs that have not ended, with those that were given up.
         self._busy = 0
         # The most runs at a time; fewer once the memory did not suffice for all of them.
@@ -255,6 +265,7 @@ class Coordinator:
             if self._asked is not None:
                 raise _CancelledError
             self._hand_out()
+            self._speculate()
             if not self._running and not self._busy:
                 raise InternalError("the job can't go on: no task runs, and none is ready")
             self._take(self._next())
@@ -268,6 +279,8 @@ class Coordinator:
         match news:
             case TaskEnd():
                 self._busy -= 1
+                if self._speculation is not None:
+                    self._speculation.ended(news)
                 self._take_end(news)
             case _Written():
                 if news.error is not None:
@@ -280,6 +293,9 @@ class Coordinator:
                 self._runner.settle(news.end, counts=counts)
             case CancelRequested():
                 self.state.apply(news)
+            case _Look():
+                if self._speculation is not None:
+                    self._speculation.looked()
             case _Suspended():
                 raise JobSuspended
 
@@ -345,12 +361,36 @@ class Coordinator:
 
     def _start(self, stage: JobStage, number: int) -> None:
         task = TaskId(stage.number, number)
+        self._running[task] = run = self._run(stage, number, self._next_attempt(task))
+        self._begin(run)
+
+    def _next_attempt(self, task: TaskId) -> Attempt:
         self._attempts[task] += 1
-        run = self._run(stage, number, Attempt(self._log.epoch, self._attempts[task]))
-        self._running[task] = run
+        return Attempt(self._log.epoch, self._attempts[task])
+
+    def _begin(self, run: TaskRun) -> None:
         self._busy += 1
         self._splits.begin(run)
+        if self._speculation is not None:
+            self._speculation.began(run)
         self._runner.start(run, self._news.put)
+
+    def _speculate(self) -> None:
+        """Start second attempts at tasks that take long, while the runner has capacity, and look again soon.
+        Tasks that are given their splits while they run get none, since quick tasks read more splits than
+        slow ones; and so do tasks one of whose files was lost, which are about to fail."""
+        if self._speculation is None or not self._running:
+            return
+        for run in self._speculation.slow(self._running.values()):
+            stage = run.tasks.stage
+            is_full = self._busy >= min(self._runner.capacity, self._most_busy)
+            is_able = stage.splits is SplitKind.LISTED and run.files == self._inputs.get(stage.number)
+            if is_full or not is_able or run.id in self._seconds:
+                continue
+            second = msgspec.structs.replace(run, attempt=self._next_attempt(run.id))
+            self._seconds[run.id] = second
+            self._begin(second)
+        self._speculation.look_later(lambda: self._news.put(_Look()))
 
     def _run(self, stage: JobStage, number: int, attempt: Attempt) -> TaskRun:
         """Return a run of a task of a stage that has begun, over the present files of the stage's inputs."""
@@ -407,7 +447,7 @@ class Coordinator:
     # ---- the ends of tasks
 
     def _take_end(self, end: TaskEnd) -> None:
-        if self._running.get(end.run.id) is not end.run:
+        if not self._is_awaited(end):
             self._discard(end)  # the run was given up meanwhile
             return
         stage = end.run.tasks.stage
@@ -432,9 +472,10 @@ class Coordinator:
                 self._discard(end)
                 raise
             return
-        del self._running[end.run.id]
-        self._splits.give_up(end.run)
-        self._wait_again([end.run.id])
+        if self._running[end.run.id] is end.run:  # else another attempt goes on
+            del self._running[end.run.id]
+            self._splits.give_up(end.run)
+            self._wait_again([end.run.id])
         assert end.error is not None
         if isinstance(end.error, SpoolDamaged):
             self._reset_producer(end.error)
@@ -444,6 +485,21 @@ class Coordinator:
             siblings = [task for task in self.state.finished if task.stage == stage.number]
             reset = reset_for(self.plan, self.state, siblings)
             self._reset(reset, f"the splits of task {end.run.task} can't be read again", {stage.number})
+
+    def _is_awaited(self, end: TaskEnd) -> bool:
+        """Return whether the end is that of a run that was not given up. Of two attempts at a task, the first
+        one that ends with files is the task's run from now on; the other one is given up. If one ends with an
+        error, the other one goes on alone."""
+        task = end.run.id
+        first, second = self._running.get(task), self._seconds.get(task)
+        if end.run is not first and end.run is not second:
+            return False
+        if second is not None:
+            del self._seconds[task]
+            assert first is not None
+            other = second if end.run is first else first
+            self._running[task] = other if end.output is None else end.run
+        return True
 
     def _discard(self, end: TaskEnd) -> None:
         """Remove the files of a run that doesn't count, if the run has files. If a successor has claimed the
@@ -506,6 +562,7 @@ class Coordinator:
             self._write(TasksReset(tasks, reason))
         for task in stale:
             self._splits.give_up(self._running.pop(task))
+            self._seconds.pop(task, None)
         self._splits.restart(passes)
         self._inputs.clear()
         self._wait_again(tasks)

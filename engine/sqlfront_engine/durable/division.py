@@ -32,13 +32,15 @@ class JobOptions(msgspec.Struct, frozen=True):
     of the next stage. ``task_size``: the bytes of input that one task should read at least; smaller buckets
     are joined for one task. ``attempts``: the number of runs of a task after which its failure fails the job.
     ``lease``: the seconds for which members go on with the job's tasks after the coordinator is gone, and
-    keep their results for a successor."""
+    keep their results for a successor. ``speculation``: whether a task that takes long gets a second
+    attempt."""
 
     parallelism: int = 8
     buckets: int = 32
     task_size: int = 16 * 2**20
     attempts: int = 4
     lease: float = 300.0
+    speculation: bool = False
 
 
 def buckets_for(size: float, options: JobOptions, memory: int | None = None) -> int:

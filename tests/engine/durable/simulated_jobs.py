@@ -21,9 +21,11 @@ from sqlfront_engine.durable.division import JobOptions
 from sqlfront_engine.durable.event_store.event_log import EventLog
 from sqlfront_engine.durable.event_store.events import (
     CancelRequested,
+    Event,
     JobEnd,
     JobEnded,
     Manifest,
+    TaskFinished,
     TaskId,
 )
 from sqlfront_engine.durable.event_store.job_store import JobStore
@@ -31,6 +33,7 @@ from sqlfront_engine.durable.event_store.settings import LogSettings
 from sqlfront_engine.durable.files import remove_output
 from sqlfront_engine.durable.job_state import JobState
 from sqlfront_engine.durable.runner import TaskEnd
+from sqlfront_engine.durable.speculation import Speculation
 from sqlfront_engine.durable.split_assignments import SplitAssignments
 from sqlfront_engine.durable.stages import DIVIDED, JobStage, OutputKind, StageInput, StageOutput, StagePlan
 from sqlfront_engine.durable.takeover import submit, take_over
@@ -245,6 +248,10 @@ class World:
         """The splits that an epoch's coordinator gives to tasks. ``state``: at the beginning of the epoch."""
         return None
 
+    def speculation(self) -> Speculation | None:
+        """Chooses tasks for second attempts; None = there are none."""
+        return None
+
     def right_rows(self, state: JobState) -> Rows:
         """The result that follows from the accepted attempts of all tasks."""
         return right_rows(self.plan, state, self.scanned)
@@ -408,9 +415,12 @@ class SimulatedCoordinator(Coordinator):
         runner: SimulatedRunner,
         splits: SplitAssignments | None,
     ) -> None:
+        speculation = world.speculation()
         chance = world.chance
         options = JobOptions(parallelism=chance.randint(1, 4), buckets=chance.randint(4, 8), task_size=1)
-        super().__init__(world.plan, state, log, runner, world.spool, options, world.target, splits)
+        super().__init__(
+            world.plan, state, log, runner, world.spool, options, world.target, splits, speculation
+        )
         self._world, self._simulated = world, runner
 
     def _next(self):  # type: ignore[no-untyped-def]
@@ -447,6 +457,14 @@ class SimulatedCoordinator(Coordinator):
             super()._end_runs()
 
 
+def _check_finishes(state: JobState, events: list[Event]) -> None:
+    """Check that each task has one accepted output at a time."""
+    for event in events:
+        if isinstance(event, TaskFinished):
+            assert event.task not in state.finished, "a task is finished twice"
+        state.apply(event)
+
+
 def check(world: World, ended: JobEnded) -> None:
     """Raise AssertionError unless the job has ended as it must: with the right rows, in one place, and
     without files that nobody needs."""
@@ -454,6 +472,7 @@ def check(world: World, ended: JobEnded) -> None:
     plan, state = world.plan, JobState.of(replay)
     assert replay.damage is None, f"the log has lost records: {replay.damage}"
     assert state.ended == ended, f"the log has another end: {state.ended}, not {ended}"
+    _check_finishes(JobState(), [record.event() for record in replay.records])
     world.check(state)
     if world.target is not None:
         taken = world.target.rows.get(SUBMITTED.job)

@@ -4,6 +4,7 @@ left. Faults planted into the coordinator are found."""
 from collections.abc import Collection
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -14,10 +15,12 @@ from sqlfront_engine.durable.event_store.events import CancelRequested, TaskFini
 from sqlfront_engine.durable.event_store.job_store import EpochClaim
 from sqlfront_engine.durable.job_state import JobState
 from sqlfront_engine.durable.recovery import Reset
+from sqlfront_engine.durable.runner import TaskEnd
 from sqlfront_engine.durable.split_assignments import SplitAssignments, _Restorable
 from sqlfront_engine.durable.stages import SplitKind, StagePlan
 from tests.engine.durable.seeds import Plant, check_found, planted, runs
 from tests.engine.durable.simulated_jobs import World, check
+from tests.engine.durable.simulated_speculation import SpeculativeWorld
 from tests.engine.durable.simulated_splits import SplitWorld
 
 #: Seeds in a group; the command for long runs has all groups.
@@ -29,7 +32,7 @@ def simulate(folder: Path, seed: int, kind: type[World] = World) -> None:
     check(world, world.run())
 
 
-@pytest.mark.parametrize("kind", [World, SplitWorld])
+@pytest.mark.parametrize("kind", [World, SplitWorld, SpeculativeWorld])
 @pytest.mark.parametrize(
     "group", [0, *(pytest.param(group, marks=pytest.mark.soak) for group in range(1, 200))]
 )
@@ -218,6 +221,52 @@ def _given_up_runs_go_on_reading(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(SplitAssignments, "give_up", lambda self, run: None)
 
 
+# ---- faults planted into second attempts at tasks
+
+
+def _both_attempts_count(patch: pytest.MonkeyPatch) -> None:
+    awaited = Coordinator._is_awaited
+
+    def is_awaited(self: Coordinator, end: TaskEnd) -> bool:
+        return awaited(self, end) or end.output is not None
+
+    patch.setattr(Coordinator, "_is_awaited", is_awaited)
+
+
+def _the_last_attempt_counts(patch: pytest.MonkeyPatch) -> None:
+    """The files of the first attempt that ends are removed."""
+    awaited = Coordinator._is_awaited
+
+    def is_awaited(self: Coordinator, end: TaskEnd) -> bool:
+        has_other = end.run.id in self._seconds
+        is_it = awaited(self, end)
+        if is_it and has_other:
+            self._discard(end)
+        return is_it
+
+    patch.setattr(Coordinator, "_is_awaited", is_awaited)
+
+
+def _second_attempts_outlive_resets(patch: pytest.MonkeyPatch) -> None:
+    again = Coordinator._reset
+
+    def reset(self: Coordinator, *arguments: Any) -> None:
+        kept = dict(self._seconds)
+        again(self, *arguments)
+        self._seconds.update(kept)
+
+    def is_awaited(self: Coordinator, end: TaskEnd) -> bool:
+        if self._seconds.get(end.run.id) is not end.run:
+            return self._running.get(end.run.id) is end.run
+        del self._seconds[end.run.id]
+        if end.output is not None:
+            self._running[end.run.id] = end.run
+        return end.output is not None
+
+    patch.setattr(Coordinator, "_reset", reset)
+    patch.setattr(Coordinator, "_is_awaited", is_awaited)
+
+
 #: The planted faults, and where to begin with the search for a seed that finds each: at the first such seed,
 #: since the seeds before it take half a minute.
 PLANTED: dict[Plant, int] = {
@@ -247,6 +296,12 @@ PLANTED_SPLITS: dict[Plant, int] = {
     _given_up_runs_go_on_reading: 9,
     _resets_are_not_logged: 0,
 }
+#: The same for faults that only second attempts show.
+PLANTED_ATTEMPTS: dict[Plant, int] = {
+    _both_attempts_count: 0,
+    _the_last_attempt_counts: 4,
+    _second_attempts_outlive_resets: 0,
+}
 
 
 @planted(PLANTED)
@@ -263,3 +318,11 @@ def test_a_fault_planted_into_the_splits_is_found(
 ) -> None:
     plant(monkeypatch)
     check_found(tmp_path, first, partial(simulate, kind=SplitWorld))
+
+
+@planted(PLANTED_ATTEMPTS)
+def test_a_fault_planted_into_second_attempts_is_found(
+    plant: Plant, first: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plant(monkeypatch)
+    check_found(tmp_path, first, partial(simulate, kind=SpeculativeWorld))
