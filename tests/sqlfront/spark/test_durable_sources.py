@@ -228,6 +228,39 @@ def test_a_job_whose_spark_ends_waits_for_another(beside: SparkSession, tmp_path
 
 
 @pytest.mark.cluster
+def test_with_members_the_tasks_that_read_spark_run_in_the_session(
+    beside: SparkSession, tmp_path: Path
+) -> None:
+    store = str(tmp_path / "store")
+    with sqlfront.connect(
+        spark=beside, job_store=store, launcher="local", members=2, workers=1, collect_rows=100
+    ) as connection:
+        rows = connection.session.submit_job(QUERY, options={"parallelism": "3"}).result().collect()
+        assert sorted(map(tuple, rows)) == right(beside)
+
+
+@pytest.mark.cluster
+@pytest.mark.parametrize("how", ["cancelled", "closed"])
+def test_a_job_that_waits_for_spark_can_be_ended(beside: SparkSession, tmp_path: Path, how: str) -> None:
+    """Spark's query ends, too."""
+    slow = "SELECT a.id, a.id % 3 AS k FROM range(60000) a JOIN range(60000) b ON a.id * b.id % 7 = 3"
+    beside.sql(f"CREATE OR REPLACE TEMP VIEW slow AS {slow}")
+    tracker = beside.sparkContext.statusTracker()
+    with open_session(beside, tmp_path) as connection:
+        job = connection.session.submit_job(QUERY.replace(SOURCE, "slow"), name=NAME)
+        wait_until(lambda: bool(tracker.getActiveJobsIds()))
+        if how == "cancelled":
+            assert job.cancel()
+            assert job.wait(10).phase is JobPhase.CANCELLED
+    wait_until(lambda: not tracker.getActiveJobsIds())
+    with open_session(beside, tmp_path) as connection:
+        phase = JobPhase.CANCELLED if how == "cancelled" else JobPhase.RECOVERING
+        assert found(connection).status().phase is phase
+        connection.execute(f"DROP JOB {NAME}")
+    assert os.listdir(tmp_path / "store" / "spool") == []
+
+
+@pytest.mark.cluster
 def test_an_error_of_sparks_query_ends_the_job(connection: sqlfront.Connection) -> None:
     job = connection.session.submit_job(f"SELECT 1 / (id - 5) AS x FROM {SOURCE}")
     status: DurableJobStatus = job.wait(60)
