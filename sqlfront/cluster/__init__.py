@@ -22,6 +22,7 @@ from msgspec.structs import replace
 import sqlfront_connectors.registry  # noqa: F401 - makes the connectors' processors known to the members
 from sqlfront_cluster.members.member import Member
 from sqlfront_cluster.members.member_list import MemberList
+from sqlfront_cluster.members.requests import Wait
 from sqlfront_connectors.base import Partitioning, Table
 from sqlfront_connectors.memory.spread.processors import ShareScan, StoreShare
 from sqlfront_connectors.memory.spread.table import SpreadTable
@@ -29,7 +30,6 @@ from sqlfront_engine.dag import DAG
 from sqlfront_engine.engine import Engine, JobConfig
 from sqlfront_engine.file_access import EVERYWHERE, FileAccess
 from sqlfront_engine.jobs.light_job import LightJob
-from sqlfront_engine.jobs.query_run import QueryRun
 from sqlfront_planner.catalog import Catalog, PathTables
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ class Cluster:
         return self.submit(dag, config).batches()
 
     def ask(
-        self, service: str, questions: Mapping[str, bytes], query: QueryRun | None = None
+        self, service: str, questions: Mapping[str, bytes], query: Wait | None = None
     ) -> Mapping[str, bytes | memoryview]:
         """Send ``questions``, by the names of members, to the service named ``service`` on these members
         (:class:`sqlfront_cluster.members.requests.RequestService`), and return the answers by the names of

@@ -87,8 +87,10 @@ class TableService(ShareHolder):
             self._stand_by.stop()
 
     def close(self) -> None:
-        """Stop coordinating durable jobs, repairing tables and serving metrics."""
+        """Stop coordinating durable jobs, repairing tables and serving metrics, and remove outputs of durable
+        jobs from the disk."""
         self.leave()
+        self._tasks.close()
         if self._metrics is not None:
             self._metrics.close()
         if self._caretaker is not None:

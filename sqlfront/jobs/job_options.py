@@ -5,11 +5,12 @@ The names are those of Flink's options where Flink has the option.
 
 import re
 from collections.abc import Mapping
+from enum import Enum
 from typing import Final
 
 import msgspec
 
-from sqlfront_engine.durable.division import JobOptions
+from sqlfront_engine.durable.division import JobOptions, OutputPlace
 from sqlfront_engine.durable.event_store.settings import FailurePolicy, LogSettings
 from sqlfront_planner.binder.names.shown_names import nearest_words
 from sqlfront_values.errors import ProgrammingError
@@ -30,8 +31,9 @@ class JobSettings(msgspec.Struct, frozen=True):
 class JobOption(msgspec.Struct, frozen=True):
     """An option of CREATE JOB. ``name``: the name that a user writes. ``field``: the name of the field that
     takes the value, a field of :class:`LogSettings` if ``of_log``, else of :class:`JobOptions`. ``kind``: the
-    kind of value: count, size (in bytes), duration (in seconds), switch or policy. ``least`` and ``most``:
-    the smallest and the largest value. ``meaning``: a text for the docs."""
+    kind of value: count, size (in bytes), duration (in seconds), switch or choice. ``least`` and ``most``:
+    the smallest and the largest value. ``meaning``: a text for the docs. ``choice``: the values of an option
+    of the kind choice."""
 
     name: str
     field: str
@@ -40,22 +42,29 @@ class JobOption(msgspec.Struct, frozen=True):
     most: float
     meaning: str
     of_log: bool = False
+    choice: type[Enum] | None = None
 
     def value(self, text: str) -> object:
         """Return the value that a user's text means for this option. Raises ProgrammingError for a text that
         isn't a value of the option's kind, and for a value out of bounds."""
+        if self.choice is not None:
+            return self._chosen(self.choice, text)
         value = _parsed(self.kind, text)
-        if isinstance(value, FailurePolicy | bool):
-            return value
         if value is None or not self.least <= value <= self.most:
             raise ProgrammingError(f"the option {self.name} of a job takes {self.expected}, not {text!r}")
         return value
 
+    def _chosen(self, choice: type[Enum], text: str) -> Enum:
+        for value in choice:
+            if value.value == text.lower():
+                return value
+        raise ProgrammingError(f"the option {self.name} of a job takes {self.expected}, not {text!r}")
+
     @property
     def expected(self) -> str:
         """The values that the option takes, in words."""
-        if self.kind == "policy":
-            return "fail or unprotected"
+        if self.choice is not None:
+            return " or ".join(value.value for value in self.choice)
         if self.kind == "switch":
             return "true or false"
         unit = {"count": "", "size": " bytes", "duration": " seconds (or with ms, min, h)"}
@@ -68,7 +77,7 @@ class JobOption(msgspec.Struct, frozen=True):
         value = getattr(settings, self.field)
         if isinstance(value, bool):
             return str(value).lower()
-        return value.value if isinstance(value, FailurePolicy) else self._shown(value)
+        return str(value.value) if isinstance(value, Enum) else self._shown(value)
 
     def _shown(self, value: float) -> str:
         if self.kind != "size":
@@ -107,8 +116,26 @@ JOB_OPTIONS: Final = (
         "speculation",
         "switch",
         0,
-        0,
+        1,
         "true: a task that runs for 5 s, and twice as long as others of its stage, gets a second attempt",
+    ),
+    JobOption(
+        "outputs",
+        "outputs",
+        "choice",
+        0,
+        0,
+        "where members in processes of their own put the rows between stages: in the store, or on their own"
+        " disks",
+        choice=OutputPlace,
+    ),
+    JobOption(
+        "execution.batch.job-recovery.previous-worker.recovery.timeout",
+        "recovery_timeout",
+        "duration",
+        0,
+        86_400,
+        "time for which a successor waits at most until the members have said what they run and hold",
     ),
     JobOption(
         "job-event.store.write-buffer.size",
@@ -140,11 +167,12 @@ JOB_OPTIONS: Final = (
     JobOption(
         "job-event.store.failure-policy",
         "policy",
-        "policy",
+        "choice",
         0,
         0,
         "fail: a log that can't be written ends the job; unprotected: the job goes on without its log",
         of_log=True,
+        choice=FailurePolicy,
     ),
 )
 _BY_NAME: Final = {option.name: option for option in JOB_OPTIONS}
@@ -174,17 +202,15 @@ def job_settings(options: Mapping[str, str]) -> JobSettings:
     )
 
 
-def _parsed(kind: str, text: str) -> "float | FailurePolicy | None":
+def _parsed(kind: str, text: str) -> float | None:
     match kind:
         case "count":
             return int(text) if re.fullmatch(r"[0-9]{1,9}", text) else None
         case "size":
             size = _SIZE.fullmatch(text)
             return int(size[1]) * _FACTORS[size[2].lower()] if size else None
-        case "duration":
-            found = _DURATION.fullmatch(text)
-            return float(found[1]) * _SECONDS[(found[2] or "s").lower()] if found else None
         case "switch":
             return {"true": True, "false": False}.get(text.lower())
         case _:
-            return next((policy for policy in FailurePolicy if policy.value == text.lower()), None)
+            found = _DURATION.fullmatch(text)
+            return float(found[1]) * _SECONDS[(found[2] or "s").lower()] if found else None

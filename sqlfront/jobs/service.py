@@ -26,12 +26,12 @@ from sqlfront.jobs.spark_reads import JobSource
 from sqlfront.jobs.spooled_rows import SpooledRows
 from sqlfront.jobs.stored_jobs import StoredJob, StoredJobs
 from sqlfront.jobs.takeover_watch import TakeoverWatch
-from sqlfront_cluster.durable_tasks.member_runner import MemberRunner, TaskMembers
-from sqlfront_cluster.durable_tasks.task_service import LearnJob
+from sqlfront_cluster.durable_tasks.member_runner import MemberRunner, TaskMembers, places_of
+from sqlfront_cluster.durable_tasks.task_messages import LearnJob
 from sqlfront_connectors.memory.spread.version_scan import VersionScan
 from sqlfront_engine.closing import ClosingContext
 from sqlfront_engine.durable.coordinator import Coordinator
-from sqlfront_engine.durable.division import buckets_for
+from sqlfront_engine.durable.division import JobOptions, OutputPlace, buckets_for
 from sqlfront_engine.durable.event_store.event_log import EventLog
 from sqlfront_engine.durable.event_store.events import CancelRequested, JobSubmitted
 from sqlfront_engine.durable.event_store.job_store import JobStore
@@ -51,10 +51,12 @@ from sqlfront_engine.engine import Engine, JobConfig
 from sqlfront_engine.forks import inherited
 from sqlfront_engine.process_user import process_user
 from sqlfront_engine.processors.sources.split_scan import SplitScan
+from sqlfront_engine.spool.places import PLACES
 from sqlfront_engine.storage.addresses import open_folder
 from sqlfront_values.errors import (
     Error,
     InterfaceError,
+    NotSupportedError,
     OperationalError,
     ProgrammingError,
     spark_error,
@@ -137,6 +139,7 @@ class JobService(ClosingContext):
         Raises ProgrammingError for a wrong option, and for a name that another job of the store has;
         OperationalError if the store can't be written, or another process owns it."""
         chosen = job_settings(options)
+        self._check_outputs(chosen.tasks, planned.plan)
         with self._changing():
             self._remove_leftovers()
             present = self.find(name)
@@ -172,6 +175,14 @@ class JobService(ClosingContext):
             coordinator, runner = self._coordinator(submitted, state, log, planned.stages, target)
             self._start(submitted, coordinator, log, runner)
             return DurableJob(self, job, name)
+
+    def _check_outputs(self, options: JobOptions, plan: JobPlan) -> None:
+        """Raise NotSupportedError if the outputs of a job can't be where the options say."""
+        if options.outputs is OutputPlace.MEMBERS and (self._members is None or plan.held):
+            raise NotSupportedError(
+                "a durable job with the option outputs = members, whose tasks don't run on members in"
+                " processes of their own"
+            )
 
     def replace(
         self,
@@ -316,7 +327,7 @@ class JobService(ClosingContext):
         of the job, and its log in the epoch that the coordinator has claimed."""
         plan, options = decode_job_plan(submitted.plan), job_settings(submitted.options).tasks
         splits = SplitAssignments(stages, self._resources.of(submitted.job), state)
-        runner = self._runner(submitted, plan, stages, log.epoch, options.lease, splits)
+        runner = self._runner(submitted, plan, stages, log.epoch, options, splits)
         options = replace(options, buckets=buckets_for(plan.input_size, options, runner.task_memory))
         folder = self._folder(submitted.job)
         speculation = Speculation(self._engine.clock) if options.speculation else None
@@ -329,16 +340,17 @@ class JobService(ClosingContext):
         plan: JobPlan,
         stages: StagePlan,
         epoch: int,
-        lease: float,
+        options: JobOptions,
         splits: SplitAssignments,
     ) -> ClosableRunner:
         """Return a runner of a job's tasks in an epoch: on the members of the cluster, or on threads of this
         process if there is no cluster, or if the job reads memory tables of this process. Tasks that read
         spread tables, or sources that can't list their splits, run on threads of this process in any case.
-        ``lease``: the seconds for which members go on with tasks when this process is gone. ``splits``: gives
-        out the splits of such sources."""
+        ``options``: the job's options about its tasks. ``splits``: gives out the splits of such sources."""
         settings, threads = settings_of(submitted), self._engine.workers
         resources = self._resources.of(submitted.job)
+        if self._members is not None:
+            resources = {**resources, PLACES: places_of(self._members).located}
         config = JobConfig(settings=settings, resources=resources, description=submitted.job)
 
         def here() -> ThreadRunner:
@@ -354,8 +366,23 @@ class JobService(ClosingContext):
 
         if self._members is None or plan.held:
             return here()
-        learn = LearnJob(self._folder(submitted.job), epoch, self._member, plan.dag, settings, lease)
-        others = MemberRunner(self._members, stages, learn, threads=threads, incarnation=self._incarnation)
+        learn = LearnJob(
+            self._folder(submitted.job),
+            epoch,
+            self._member,
+            plan.dag,
+            settings,
+            options.lease,
+            options.outputs,
+        )
+        others = MemberRunner(
+            self._members,
+            stages,
+            learn,
+            threads=threads,
+            incarnation=self._incarnation,
+            patience=options.recovery_timeout,
+        )
         bound = stages.vertices_of(VersionScan) | stages.vertices_of(SplitScan)
         return SplitRunner(here(), others, bound) if bound else others
 

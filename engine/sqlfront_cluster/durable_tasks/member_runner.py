@@ -1,29 +1,33 @@
 """A runner of durable jobs' tasks on the members of a cluster."""
 
 import logging
+import os
 import threading
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Collection, Mapping
+from functools import partial
 from typing import Final, Protocol
 
 from sqlfront_cluster import codec
+from sqlfront_cluster.durable_tasks.output_places import LOST, OutputNetwork, OutputPlaces
 from sqlfront_cluster.durable_tasks.task_door import TASKS
-from sqlfront_cluster.durable_tasks.task_service import (
+from sqlfront_cluster.durable_tasks.task_messages import (
     AdoptRuns,
     AskEnds,
     ForgetJob,
+    JobQuestion,
     LearnJob,
     SettledRun,
     StartTask,
     StopTasks,
     TaskAnswer,
-    TaskQuestion,
 )
 from sqlfront_cluster.members.member_list import CHANGED, MemberList
+from sqlfront_cluster.members.requests import Wait
 from sqlfront_engine.closing import ClosingContext
-from sqlfront_engine.durable.runner import TaskEnd, TaskLostError
+from sqlfront_engine.durable.division import JobOptions
+from sqlfront_engine.durable.runner import Holdings, TaskEnd, TaskLostError
 from sqlfront_engine.durable.stages import StagePlan
 from sqlfront_engine.durable.tasks import RunId, TaskRun
 from sqlfront_values.errors import Error, OperationalError
@@ -32,6 +36,13 @@ logger: Final = logging.getLogger(__name__)
 
 #: Seconds between two questions for the tasks that have ended.
 _PERIOD: Final = 0.005
+#: Seconds for which a successor waits for each member, although no output that is needed depends on it: the
+#: member may run tasks.
+COURTESY: Final = 5.0
+#: Seconds between two attempts to reach a member that is in the cluster, but without a connection.
+_PAUSE: Final = 0.05
+#: Seconds before each attempt to have a member forget the job.
+_FORGET_PAUSES: Final = (0.0, 0.1, 1.0)
 #: Seconds for which a task waits for a member: Spark starts a lost executor anew within some seconds, and all
 #: members with it.
 PATIENCE: Final = 60.0
@@ -56,39 +67,56 @@ class TaskMembers(Protocol):
     def member_list(self) -> MemberList:
         """The present member list."""
 
-    def ask(self, service: str, questions: Mapping[str, bytes]) -> Mapping[str, bytes | memoryview]:
-        """Send questions to members, and return the answers by the members' names. ``service``: the name of
-        the service that answers on each member. ``questions``: an encoded question for each member, by the
-        member's name. Raises OperationalError if a member is gone."""
+    def ask(
+        self, service: str, questions: Mapping[str, bytes], query: Wait | None = None
+    ) -> Mapping[str, bytes | memoryview]:
+        """Send each member its question for the service with the key ``service``; return the answers by the
+        members' names. ``questions``: encoded questions by the members' names. ``query``: ends the wait for
+        the answers. Raises OperationalError if a member is gone."""
 
 
 class MemberRunner(ClosingContext):
     """A runner of a job's tasks on the members of a cluster: each task runs on the member with the fewest
     tasks. The tasks of a lost member end with an OperationalError. Every member needs access to the directory
-    or the object storage of the spool files.
-
-    ``plan``: the stages of the job. ``learn``: the message by which this process announces itself to each
-    member as the coordinator of the job. ``threads``: the number of tasks that a member runs at a time.
-    ``incarnation``: the unique id of this process."""
+    of the spool files. ``plan``: the stages of the job; ``learn``: the announcement of the job, and of this
+    process as its coordinator; ``threads``: the number of tasks that a member runs at a time;
+    ``incarnation``: the unique id of this process; ``patience``: the seconds for which :meth:`retain` waits
+    at most."""
 
     #: The members go on with the runs for a time if this process ends.
     is_lasting: Final = True
 
     def __init__(
-        self, members: TaskMembers, plan: StagePlan, learn: LearnJob, *, threads: int, incarnation: str
+        self,
+        members: TaskMembers,
+        plan: StagePlan,
+        learn: LearnJob,
+        *,
+        threads: int,
+        incarnation: str,
+        patience: float = JobOptions().recovery_timeout,
     ) -> None:
         self.member, self.incarnation = learn.coordinator, incarnation
-        self._members, self._threads = members, threads
+        self._members, self._threads, self._patience = members, threads, patience
         self._plan, self._job, self._epoch = plan, learn.job, learn.epoch
         self._learn = codec.encode(learn)
-        # Held while a member is told of the job.
-        self._teaching = threading.Lock()
+        self._is_over = False
+        # Held by member while the member is told of the job.
+        self._teaching: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
         self._lock = threading.Lock()
-        # Guarded by the lock: the members that know the job; those that did not answer, as long as the member
-        # list has them; the tasks that run; those that wait for a member, each with the time at which its
-        # wait ends; the members of runs that have ended with files; and what to tell members of such runs.
+        # Guarded by the lock: the members that know the job; those that have known it once in this epoch;
+        # those that did not answer, as long as the member list has them; the tasks that run; those that wait
+        # for a member, each with the time at which its wait ends; the members of runs that have ended with
+        # files; and what to tell members of such runs.
         self._taught: set[str] = set()
+        self._met: set[str] = set()
         self._silent: set[str] = set()
+        # Guarded by the lock, and told by the condition: the members that have not said yet what they have
+        # from former coordinators; what the others have; and whether the wait for the former is over.
+        self._said = threading.Condition(self._lock)
+        self._asked: set[str] = set()
+        self._found: dict[str, TaskAnswer] = {}
+        self._is_late = False
         self._tasks: dict[RunId, tuple[str, TaskRun, Callable[[TaskEnd], None]]] = {}
         self._waiting: list[tuple[float, TaskRun, Callable[[TaskEnd], None]]] = []
         self._ended: dict[RunId, str] = {}
@@ -131,15 +159,14 @@ class MemberRunner(ClosingContext):
             busy = Counter(member for member, _, _ in self._tasks.values())
             present = self._present()
             self._silent.intersection_update(present)
-            answering = [name for name in present if name not in self._silent]
+            answering = [name for name in present if name not in self._silent | self._asked]
             return min(answering or present, key=lambda name: (name in others, busy[name]), default=None)
 
     def _start(self, member: str, run: TaskRun, ended: Callable[[TaskEnd], None]) -> None:
         with self._lock:
             self._tasks[run.run_id] = member, run, ended
         try:
-            if self._teach(member):
-                self._ask(member, AdoptRuns(self._job, self._epoch, ()))
+            self._teach(member)
             self._ask(member, StartTask.of(self._epoch, run))
         except Error as error:
             self._lose(member, error)
@@ -159,36 +186,119 @@ class MemberRunner(ClosingContext):
             else:
                 ended(TaskEnd(run, None, OperationalError("the cluster has no member for a task of the job")))
 
-    def adopt(self, wants: Callable[[TaskRun], bool], ended: Callable[[TaskEnd], None]) -> None:
-        """Go on with runs that former coordinators of the job have started on members. The runner asks each
-        member for its runs of the job. A run that ``wants`` accepts counts as started by this runner, and
-        ``ended`` is called with its end, on any thread; the other runs are stopped. A member that doesn't
-        answer is skipped: its runs end when the member next gets a task of the job, or with the lease of the
-        former coordinator."""
-        for member in self._present():
+    # ---- what members have from former coordinators
+
+    def retain(self, awaits: Callable[[Holdings], bool]) -> Holdings:
+        """Ask all members for the runs and outputs that they have of the job, and have them keep these.
+        Return the outputs. The wait ends when all members have answered; after :data:`COURTESY` seconds it
+        ends if ``awaits`` returns False for the answers so far; it ends in any case after the runner's
+        ``patience``. A member that answers later ends its runs and removes its outputs."""
+        present = self._present()
+        with self._lock:
+            self._asked.update(present)
+        for member in present:
+            self._begin(partial(self._meet, member))
+        with self._said:
+            self._said.wait_for(lambda: not self._asked, min(COURTESY, self._patience))
+            rest = max(0.0, self._patience - COURTESY)
+            self._said.wait_for(lambda: not self._asked or not awaits(self._holdings()), rest)
+            self._is_late = True
+            if self._asked:
+                logger.warning("%s did not say in time what they have of the job", sorted(self._asked))
+            return self._holdings()
+
+    def _begin(self, call: Callable[[], None]) -> None:
+        """Have a thread make the call."""
+        threading.Thread(target=call, name="sqlfront-former-tasks", daemon=True).start()
+
+    def _holdings(self) -> Holdings:
+        sizes = {name: size for answer in self._found.values() for name, size in answer.files.items()}
+        return Holdings(sizes, frozenset(self._asked))
+
+    def _meet(self, member: str) -> None:
+        """Ask a member what it has from former coordinators, until the member answers or leaves the
+        cluster."""
+        with self._teaching[member]:
             try:
-                found = [request.task_run(self._plan) for request in self._teach(member)]
-                adopted = [run for run in found if wants(run)]
-                with self._lock:
-                    self._tasks |= {run.run_id: (member, run, ended) for run in adopted}
-                if found:
-                    runs = tuple(run.run_id for run in adopted)
-                    self._ask(member, AdoptRuns(self._job, self._epoch, runs))
+                # A task may have been given to the member before this thread came to ask.
+                answer = None if member in self._taught else self._learned(member)
+                if answer is not None and not self._is_in_time(member, answer):
+                    self._welcome(member, answer)
             except Error as error:
                 self._lose(member, error)
+        with self._said:
+            self._asked.discard(member)
+            self._said.notify_all()
+        if self._closed.is_set():  # :meth:`close` has not known of the member
+            self._forget(member)
 
-    def _teach(self, member: str) -> tuple[StartTask, ...]:
-        """Announce the job to a member that doesn't know it yet, and return the requests by which the
-        member's runs of the job were started; return nothing for a member that knows the job."""
-        with self._teaching:
-            if member in self._taught:
-                return ()
-            runs = codec.decode(self._answer(member, self._learn), TaskAnswer).runs
-            with self._lock:
-                self._taught.add(member)
-        return runs
+    def _learned(self, member: str) -> TaskAnswer | None:
+        """Announce the job to the member, again and again as long as there is no connection, and return the
+        answer; None if the runner is closed before."""
+        while not self._closed.is_set():
+            try:
+                return self._announce(member)
+            except Error as error:
+                if error.sqlstate != LOST or member not in self._present():
+                    raise
+            self._closed.wait(_PAUSE)
+        return None
 
-    def _ask(self, member: str, question: TaskQuestion) -> TaskAnswer:
+    def _is_in_time(self, member: str, answer: TaskAnswer) -> bool:
+        """If :meth:`retain` waits, hand it the answer of the member, and return True."""
+        with self._said:
+            if self._is_late:
+                return False
+            self._found[member] = answer
+            self._met.add(member)
+            self._taught.add(member)
+            return True
+
+    def adopt(
+        self,
+        wants: Callable[[TaskRun], bool],
+        ended: Callable[[TaskEnd], None],
+        kept: Collection[str],
+    ) -> None:
+        """Adopt those runs that the members have told :meth:`retain` of and that ``wants`` accepts, and have
+        the other ones end; have the members remove all files of the job but those of these runs and those at
+        the paths ``kept``. What a member has that did not answer ends when the member answers, or with its
+        lease."""
+        names = {os.path.basename(path) for path in kept}
+        for member, answer in self._found.items():
+            try:
+                runs = [request.task_run(self._plan) for request in answer.runs]
+                adopted = [run for run in runs if wants(run)]
+                with self._lock:
+                    self._tasks |= {run.run_id: (member, run, ended) for run in adopted}
+                if answer.runs or answer.files:
+                    ids = tuple(run.run_id for run in adopted)
+                    files = tuple(names.intersection(answer.files))
+                    self._ask(member, AdoptRuns(self._job, self._epoch, ids, files))
+            except Error as error:
+                self._lose(member, error)
+        self._found.clear()
+
+    def _teach(self, member: str) -> None:
+        """Announce the job to the member unless it knows of it, and have it end what it has from before."""
+        with self._teaching[member]:
+            if member not in self._taught:
+                self._welcome(member, self._announce(member))
+
+    def _announce(self, member: str) -> TaskAnswer:
+        return codec.decode(self._answer(member, self._learn), TaskAnswer)
+
+    def _welcome(self, member: str, answer: TaskAnswer) -> None:
+        """Have a member that has learned of the job end its runs, and remove its outputs: nobody counts on
+        them, unless the member knew the job before in this epoch. The member may run tasks then."""
+        kept = None if member in self._met else ()
+        if answer.runs or answer.files:
+            self._ask(member, AdoptRuns(self._job, self._epoch, (), kept))
+        with self._lock:
+            self._met.add(member)
+            self._taught.add(member)
+
+    def _ask(self, member: str, question: JobQuestion) -> TaskAnswer:
         return codec.decode(self._answer(member, codec.encode(question)), TaskAnswer)
 
     def _answer(self, member: str, question: bytes) -> bytes | memoryview:
@@ -261,6 +371,10 @@ class MemberRunner(ClosingContext):
         for _, run, ended in tasks:
             ended(TaskEnd(run, None, TaskLostError(f"the task on {member} is lost: {error}")))
 
+    def release(self) -> None:
+        """Note that the job has ended: :meth:`close` has the members remove its outputs."""
+        self._is_over = True
+
     def stop(self) -> None:
         """Ask the members to end all runs, without waiting for the ends; end the runs that wait for a
         member."""
@@ -276,9 +390,30 @@ class MemberRunner(ClosingContext):
                 self._lose(member, error)
 
     def close(self) -> None:
-        """Stop asking members for ended tasks, and tell the members to forget the job."""
+        """Stop asking members for ended tasks, and tell the members to forget the job. Their outputs are kept
+        for a successor unless the job has ended."""
         self._closed.set()
         self._thread.join()
-        for member in sorted(self._taught):
-            with suppress(Error):
-                self._ask(member, ForgetJob(self._job, self._epoch, self._take_settled(member)))
+        with self._lock:
+            taught = sorted(self._taught)
+        for member in taught:
+            self._forget(member)
+
+    def _forget(self, member: str) -> None:
+        """Tell a member to forget the job, also after a lost connection: then the member might not know that
+        the job is over."""
+        question = ForgetJob(self._job, self._epoch, self._take_settled(member), is_over=self._is_over)
+        for pause in _FORGET_PAUSES:
+            time.sleep(pause)
+            try:
+                self._ask(member, question)
+                return
+            except Error as error:
+                if error.sqlstate != LOST or member not in self._present():
+                    return
+
+
+def places_of(members: TaskMembers) -> OutputPlaces:
+    """Return the places of spool files for a process that is no member with outputs of its own; ``members``:
+    those whose outputs it reads."""
+    return OutputPlaces(OutputNetwork(partial(members.ask, TASKS), lambda: members.member_list))

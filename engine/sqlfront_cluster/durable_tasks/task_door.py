@@ -1,6 +1,7 @@
 """A member's service for tasks of durable jobs, which loads the modules that it needs for its answers when
 the first question comes."""
 
+from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING, Final
 
@@ -9,8 +10,10 @@ from sqlfront_cluster.members.requests import RequestService
 from sqlfront_values.lazy_modules import lazy_module
 
 if TYPE_CHECKING:
-    from sqlfront_cluster.durable_tasks import task_service
+    from sqlfront_cluster.durable_tasks import member_disk, output_places, task_service
 else:
+    member_disk = lazy_module("sqlfront_cluster.durable_tasks.member_disk")
+    output_places = lazy_module("sqlfront_cluster.durable_tasks.output_places")
     task_service = lazy_module("sqlfront_cluster.durable_tasks.task_service")
 
 #: The name of the service.
@@ -40,8 +43,21 @@ class TaskDoor(RequestService):
         coordinator that has a successor."""
         with self._lock:
             if self._service is None:
-                self._service = task_service.TaskService(self._running.engine)
+                self._service = self._opened()
         return self._service.answer(content)
+
+    def _opened(self) -> "task_service.TaskService":
+        member = self._running.member
+        network = output_places.OutputNetwork(
+            partial(member.requests.ask, TASKS), lambda: self._running.member.members
+        )
+        disk = member_disk.MemberDisk(member.name)
+        return task_service.TaskService(self._running.engine, output_places.OutputPlaces(network, disk))
+
+    def close(self) -> None:
+        """Remove the outputs on this member's disk; called when the member ends."""
+        if self._service is not None:
+            self._service.close()
 
     def _keep_present(self) -> None:
         if self._service is not None:

@@ -20,7 +20,7 @@ from sqlfront_cluster.members.messages import Answer, Request
 from sqlfront_cluster.members.participation import member_lost
 from sqlfront_cluster.network.transport import Body, Part, Peer, Transport
 from sqlfront_engine.job_statistics import JobStatus
-from sqlfront_engine.jobs.query_run import QueryRun, stopped_error
+from sqlfront_engine.jobs.query_run import stopped_error
 from sqlfront_engine.scheduler import Clock
 from sqlfront_values.errors import Error, NotSupportedError
 
@@ -55,6 +55,14 @@ class BodyService(RequestService):
         member."""
 
 
+class Wait(Protocol):
+    """The wait for answers on behalf of a query or a task, which ends early when the query is stopped."""
+
+    def stopped(self, now: Callable[[], float]) -> Error | None:
+        """Return the error that ends the wait, None as long as the wait may go on. ``now``: returns the time
+        of the engine's clock in seconds."""
+
+
 class RequestingMember(Protocol):
     """The attributes of a member that requests need."""
 
@@ -86,7 +94,7 @@ class Requests:
     # ---- asking
 
     def ask(
-        self, service: str, questions: Mapping[str, bytes], query: QueryRun | None = None
+        self, service: str, questions: Mapping[str, bytes], query: Wait | None = None
     ) -> dict[str, bytes | memoryview]:
         """Ask the service with the key ``service`` of several members, and return their answers by member
         name. ``questions``: the question to each member, by the member's name. All questions are sent before
@@ -196,7 +204,7 @@ class _Round:
         names: Iterable[str],
         own: str,
         lock: Lock,
-        query: QueryRun | None,
+        query: Wait | None,
         now: Callable[[], float],
     ) -> None:
         """``names``: the members that were asked. ``own``: this member's name, whose answer isn't waited for.

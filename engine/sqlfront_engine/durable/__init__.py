@@ -24,6 +24,7 @@ After a crash::
       |  JobState: the sum of the events                                            job_state
       |  reset_after_loss: what has to run again, because files are lost            recovery
       |  take_over: the first record of the next epoch says what is accepted        takeover
+      |  retain: members keep outputs on their disks; what is lost runs again       held_outputs
       |  adopt: tasks that still run on members count as this coordinator's         runner, coordinator
     Coordinator    goes on
 

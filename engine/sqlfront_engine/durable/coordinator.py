@@ -41,6 +41,7 @@ from sqlfront_engine.durable.event_store.events import (
 )
 from sqlfront_engine.durable.event_store.settings import LogState
 from sqlfront_engine.durable.files import remove_others
+from sqlfront_engine.durable.held_outputs import awaits_members, lost_on_members
 from sqlfront_engine.durable.job_state import JobState
 from sqlfront_engine.durable.recovery import Reset, in_order, reset_for
 from sqlfront_engine.durable.runner import TaskEnd, TaskLostError, TaskRunner
@@ -155,6 +156,7 @@ class Coordinator:
         finally:
             self._end_runs()
         assert self.state.ended is not None
+        self._runner.release()
         self._clean_up(self.state.ended.result)
         return self.state.ended
 
@@ -306,9 +308,14 @@ class Coordinator:
     # ---- the runs of former coordinators
 
     def _adopt(self) -> None:
-        """Go on with the runs of former coordinators that fit the job's state. Then remove the files that
-        belong neither to these runs nor to finished tasks."""
-        self._runner.adopt(self._adopts, self._news.put)
+        """Have the tasks run again whose outputs are lost with members, and go on with the runs of former
+        coordinators that fit the job's state. Then remove the files that belong neither to these runs nor to
+        finished tasks."""
+        held = self._runner.retain(lambda found: awaits_members(self.plan, self.state, found))
+        reset = lost_on_members(self.plan, self.state, held)
+        if reset.tasks:
+            self._reset(reset, "members that are gone had the outputs")
+        self._runner.adopt(self._adopts, self._news.put, self.state.files)
         adopted = self._running.values()
         if adopted:
             logger.info("epoch %d of the job has adopted %d tasks", self._log.epoch, len(adopted))
@@ -530,18 +537,19 @@ class Coordinator:
 
     def _reset_producer(self, error: SpoolDamaged) -> None:
         """Run the task again whose spool file is missing or damaged, and all tasks whose output depends on
-        that file. Does nothing if the task runs again already. Raises the error if the task has failed too
-        often."""
+        that file; with a lost member, the tasks of all its files. Does nothing if the tasks run again
+        already. Raises the error if a task has failed too often."""
         lost = {
             task
             for task, finish in self.state.finished.items()
-            if any(file.path == error.path for file in finish.output.files)
+            if any(error.concerns(file.path) for file in finish.output.files)
         }
         reset = reset_for(self.plan, self.state, lost)
         if not reset.tasks:
             return  # the task that made the file runs again already
+        cause = TaskLostError(str(error)) if error.place else error
         for task in lost:
-            self._note_failure(task, error)
+            self._note_failure(task, cause)
         self._reset(reset, str(error))
 
     def _reset(self, reset: Reset, reason: str, failed: Collection[int] = ()) -> None:

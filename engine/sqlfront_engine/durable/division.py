@@ -3,6 +3,7 @@
 import itertools
 import math
 from collections.abc import Sequence
+from enum import Enum
 from typing import Final
 
 import msgspec
@@ -24,6 +25,16 @@ MOST_BUCKETS: Final = 1024
 Ranges = tuple[tuple[int, int], ...]
 
 
+class OutputPlace(Enum):
+    """The places for the rows between the stages of a job whose tasks run on members in processes of their
+    own."""
+
+    STORE = "store"
+    """The directory or object storage of the job's store."""
+    MEMBERS = "members"
+    """The disks of the members that run the tasks; the rows are lost with the member."""
+
+
 class JobOptions(msgspec.Struct, frozen=True):
     """The options of a durable job.
 
@@ -33,7 +44,8 @@ class JobOptions(msgspec.Struct, frozen=True):
     are joined for one task. ``attempts``: the number of runs of a task after which its failure fails the job.
     ``lease``: the seconds for which members go on with the job's tasks after the coordinator is gone, and
     keep their results for a successor. ``speculation``: whether a task that takes long gets a second
-    attempt."""
+    attempt. ``outputs``: where the rows between the stages are. ``recovery_timeout``: the seconds for which a
+    successor waits at most until the members have said what they run and hold."""
 
     parallelism: int = 8
     buckets: int = 32
@@ -41,6 +53,8 @@ class JobOptions(msgspec.Struct, frozen=True):
     attempts: int = 4
     lease: float = 300.0
     speculation: bool = False
+    outputs: OutputPlace = OutputPlace.STORE
+    recovery_timeout: float = 30.0
 
 
 def buckets_for(size: float, options: JobOptions, memory: int | None = None) -> int:

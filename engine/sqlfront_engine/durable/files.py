@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from typing import Final
 
 from sqlfront_engine.durable.event_store.events import Manifest
+from sqlfront_engine.spool.places import Located
 from sqlfront_engine.storage.addresses import located, open_folder
 from sqlfront_engine.storage.growing_file import final_name
 from sqlfront_values.errors import OperationalError
@@ -23,11 +24,12 @@ def sizes_of(folder: str) -> Mapping[str, int]:
         raise OperationalError(f"the files of the job in {folder} can't be listed: {error}") from error
 
 
-def remove_output(output: Manifest | None) -> None:
-    """Remove the files of a task's output; None = nothing to remove. Missing files are ignored. If a file
-    can't be removed, log a warning: the job's end, or the next takeover, removes the file."""
+def remove_output(output: Manifest | None, places: Located = located) -> None:
+    """Remove the files of a task's output; None = nothing to remove. ``places``: finds the folders of the
+    files. Missing files are ignored. If a file can't be removed, log a warning: the job's end, or the next
+    takeover, removes the file."""
     for file in () if output is None else output.files:
-        folder, name = located(file.path)
+        folder, name = places(file.path)
         try:
             folder.remove_files([name])
         except OSError as error:

@@ -51,7 +51,7 @@ def reset_after_loss(plan: StagePlan, state: JobState, sizes: Mapping[str, int])
             for task, finish in state.finished.items()
             if task not in lost
             and not _has_files(finish, sizes)
-            and _is_needed(plan, state, task.stage, again)
+            and is_needed(plan, state, task.stage, again)
         }
         if not found:
             return reset
@@ -66,7 +66,7 @@ def reset_for(plan: StagePlan, state: JobState, lost: Collection[TaskId]) -> Res
     changed: set[int] = set()
     while True:
         again = {task.stage for task in tasks}
-        found = {task for task in lost if _is_needed(plan, state, task.stage, again)}
+        found = {task for task in lost if is_needed(plan, state, task.stage, again)}
         # A stage whose tasks wait to run again, after an earlier reset, passes other rows on as well: its
         # finished readers have read the former ones.
         other = {
@@ -87,7 +87,7 @@ def reset_for(plan: StagePlan, state: JobState, lost: Collection[TaskId]) -> Res
         changed = other
 
 
-def _is_needed(plan: StagePlan, state: JobState, stage: int, again: Collection[int]) -> bool:
+def is_needed(plan: StagePlan, state: JobState, stage: int, again: Collection[int]) -> bool:
     """Return whether outputs of the stage will still be read: a stage that reads them is not complete or is
     in ``again``, the stages with tasks that run again. Outputs of the last stage, the result, are always
     needed."""

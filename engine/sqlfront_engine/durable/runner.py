@@ -1,6 +1,6 @@
 """The contract of a runner of tasks."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from typing import Protocol
 
 import msgspec
@@ -20,6 +20,14 @@ class TaskEnd(msgspec.Struct, frozen=True):
     run: TaskRun
     output: Manifest | None
     error: Error | None = None
+
+
+class Holdings(msgspec.Struct, frozen=True):
+    """The outputs that members hold. ``sizes``: the bytes of each file, by its name. ``silent``: the members
+    that are in the cluster and have not said yet what they hold."""
+
+    sizes: Mapping[str, int] = {}
+    silent: frozenset[str] = frozenset()
 
 
 class TaskRunner(Protocol):
@@ -49,17 +57,31 @@ class TaskRunner(Protocol):
         """Start a run, and return at once. ``ended`` is called once, when the run has ended, on any
         thread."""
 
-    def adopt(self, wants: Callable[[TaskRun], bool], ended: Callable[[TaskEnd], None]) -> None:
+    def retain(self, awaits: Callable[[Holdings], bool]) -> Holdings:
+        """Have the members keep the runs and outputs of the job that they have from former coordinators, and
+        return the outputs. ``awaits``: whether it is worth waiting longer for members that have not answered,
+        by the answers so far; the wait has a limit. To be called before :meth:`adopt`."""
+
+    def adopt(
+        self,
+        wants: Callable[[TaskRun], bool],
+        ended: Callable[[TaskEnd], None],
+        kept: Collection[str],
+    ) -> None:
         """Go on with runs that former coordinators of the job have started, and that still run or have ended
         since. To be called before the first :meth:`start`. ``wants``: called for each of these runs before
         this method returns; True: the run counts as started by this runner; False: the run is stopped.
         ``ended``: called once for each run that ``wants`` has accepted, when the run has ended, on any
-        thread."""
+        thread. ``kept``: the paths of the files that count; members remove all others of the job, except
+        those of these runs."""
 
     def settle(self, end: TaskEnd, *, counts: bool) -> None:
         """Have the runner know whether a run that has ended with files counts. ``counts`` True: the run's
         record is durable, so that no successor needs to be told of the run. False: the files are removed, now
         or soon."""
+
+    def release(self) -> None:
+        """Note that the job has ended, so that members need not keep its outputs for a successor."""
 
     def stop(self) -> None:
         """Have all runs end soon; a run that is not complete ends with an error."""

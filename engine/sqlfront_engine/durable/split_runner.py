@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection
 from typing import Protocol
 
 from sqlfront_engine.closing import ClosingContext
-from sqlfront_engine.durable.runner import TaskEnd, TaskRunner
+from sqlfront_engine.durable.runner import Holdings, TaskEnd, TaskRunner
 from sqlfront_engine.durable.tasks import TaskRun
 
 
@@ -43,11 +43,26 @@ class SplitRunner(ClosingContext):
         the run has ended, on any thread."""
         self._runner_of(run).start(run, ended)
 
-    def adopt(self, wants: Callable[[TaskRun], bool], ended: Callable[[TaskEnd], None]) -> None:
-        """Go on with the runs of former coordinators that ``wants`` accepts. Only the runner of the other
-        tasks can have such runs; runs in a former coordinator's process have ended with the process.
-        ``ended``: called with the end of each accepted run."""
-        self._others.adopt(wants, ended)
+    def retain(self, awaits: Callable[[Holdings], bool]) -> Holdings:
+        """Have the other runner's members keep what they have of former coordinators, and return the
+        outputs; ``awaits``: whether to wait longer."""
+        return self._others.retain(awaits)
+
+    def adopt(
+        self,
+        wants: Callable[[TaskRun], bool],
+        ended: Callable[[TaskEnd], None],
+        kept: Collection[str],
+    ) -> None:
+        """Go on with runs of former coordinators that ``wants`` accepts, on the other runner; the runs of the
+        stages here have ended with their processes. ``ended``: called with the end of each such run.
+        ``kept``: the paths of the files that count."""
+        self._others.adopt(wants, ended, kept)
+
+    def release(self) -> None:
+        """Note on both runners that the job has ended."""
+        self._here.release()
+        self._others.release()
 
     def settle(self, end: TaskEnd, *, counts: bool) -> None:
         """Have the runner of a run that has ended with files know whether the run ``counts``; if it doesn't,

@@ -22,7 +22,8 @@ from sqlfront_engine.processors.forward import Forward
 from sqlfront_engine.processors.sink import ResultSink
 from sqlfront_engine.processors.spool.spool_scan import SpoolScan
 from sqlfront_engine.processors.spool.spool_write import SpoolWrite
-from sqlfront_engine.spool.spool_file import SpoolFile
+from sqlfront_engine.spool.places import is_on_member
+from sqlfront_engine.spool.spool_file import SpoolFile, SpoolSettings
 from sqlfront_values.settings import EMBEDDED
 
 _REPORT: Final = "spooled {}"
@@ -62,13 +63,15 @@ class TaskRun(msgspec.Struct, frozen=True):
     """One run of a task. ``tasks``: the tasks of the task's stage. ``task``: the number of the task among
     them. ``attempt``: which attempt at the task this run is. ``files``: for each input of the stage, in
     order, the spool files of all tasks that wrote it. ``folder``: the directory or URL of the job's spool
-    files."""
+    files. ``outputs``: the URL below which the run writes its output rows, except those of the job's result,
+    on its member's own disk; empty = all of them are written to ``folder``."""
 
     tasks: StageTasks
     task: int
     attempt: Attempt
     files: tuple[tuple[SpoolFile, ...], ...]
     folder: str
+    outputs: str = ""
 
     @property
     def id(self) -> TaskId:
@@ -88,9 +91,11 @@ class TaskRun(msgspec.Struct, frozen=True):
     def path(self, output: int) -> str:
         """Return the path or URL of the spool file that the run writes for one output of the stage.
         ``output``: the number of the output, from 0. Two attempts at a task have different paths."""
-        number, attempt = self.tasks.stage.number, self.attempt
+        stage, attempt = self.tasks.stage, self.attempt
+        is_result = stage.outputs[output].kind is OutputKind.RESULT
         return os.path.join(
-            self.folder, f"{number}.{self.task}.{output}-{attempt.epoch}.{attempt.number}.arrow"
+            self.folder if is_result or not self.outputs else self.outputs,
+            f"{stage.number}.{self.task}.{output}-{attempt.epoch}.{attempt.number}.arrow",
         )
 
 
@@ -182,4 +187,7 @@ def _add_input(
 
 def _writer(run: TaskRun, number: int, output: StageOutput) -> SpoolWrite:
     buckets = run.tasks.buckets if output.kind in DIVIDED else 1
-    return SpoolWrite(run.path(number), output.keys, buckets, _REPORT.format(number))
+    path = run.path(number)
+    # The outputs on a member are lost with its machine in any case.
+    settings = SpoolSettings(fsync=not is_on_member(path))
+    return SpoolWrite(path, output.keys, buckets, _REPORT.format(number), settings)

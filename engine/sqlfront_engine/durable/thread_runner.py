@@ -1,6 +1,6 @@
 """A runner of tasks on threads of this process."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from queue import SimpleQueue
 from threading import Lock, Thread
@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from sqlfront_engine.closing import ClosingContext
 from sqlfront_engine.durable.event_store.events import Manifest
 from sqlfront_engine.durable.files import remove_output
-from sqlfront_engine.durable.runner import TaskEnd
+from sqlfront_engine.durable.runner import Holdings, TaskEnd
 from sqlfront_engine.durable.split_assignments import RunSplits, SplitAssignments
 from sqlfront_engine.durable.stages import StagePlan
 from sqlfront_engine.durable.tasks import RunId, TaskJob, TaskRun
@@ -61,8 +61,20 @@ class ThreadRunner(ClosingContext):
         """Have a thread run a task, and return at once; ``ended`` is then called on that thread."""
         self._waiting.put((run, ended))
 
-    def adopt(self, wants: Callable[[TaskRun], bool], ended: Callable[[TaskEnd], None]) -> None:
+    def retain(self, awaits: Callable[[Holdings], bool]) -> Holdings:
+        """Return no outputs: this process has none of former coordinators, and reaches no members."""
+        return Holdings()
+
+    def adopt(
+        self,
+        wants: Callable[[TaskRun], bool],
+        ended: Callable[[TaskEnd], None],
+        kept: Collection[str],
+    ) -> None:
         """Do nothing: the runs of former coordinators have ended with their processes."""
+
+    def release(self) -> None:
+        """Do nothing: all files of the runs are in the job's folder."""
 
     def settle(self, end: TaskEnd, *, counts: bool) -> None:
         """Remove the files of a run that doesn't count, at once. A file that can't be removed stays until the

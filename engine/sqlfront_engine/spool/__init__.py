@@ -13,7 +13,8 @@ readers instead of the rows::
       |  checked, then the record batches of some buckets             reading
     batches
 
-Reading order: :mod:`.spool_file`, :mod:`.reading`; :mod:`.stored_form` has the details.
+Reading order: :mod:`.spool_file`, :mod:`.reading`; :mod:`.stored_form` has the details, :mod:`.places` the
+way to files on the disks of members.
 :mod:`sqlfront_engine.storage` has the directories and object storages in which the files are;
 :mod:`sqlfront_engine.processors.spool` has the operators that write and read spool files.
 

@@ -9,6 +9,7 @@ from zlib import crc32
 import pyarrow as pa
 
 from sqlfront_engine.file_access import EVERYWHERE, FileAccess
+from sqlfront_engine.spool.places import Located
 from sqlfront_engine.spool.spool_file import SpoolFile
 from sqlfront_engine.spool.stored_form import schema_hash
 from sqlfront_engine.storage.addresses import located
@@ -23,22 +24,33 @@ _OPTIONS: Final = pa.ipc.IpcReadOptions(use_threads=False)
 
 class SpoolDamaged(OperationalError):
     """The error for a spool file that is missing, or that differs from what was written. ``path`` names the
-    file, ``problem`` says what is wrong."""
+    file, ``problem`` says what is wrong. ``place``: the beginning of the paths of all files that are lost
+    with this one, since the member that had them is gone; empty = this file alone."""
 
-    def __init__(self, path: str, problem: str) -> None:
+    def __init__(self, path: str, problem: str, place: str = "") -> None:
         super().__init__(f"the spool file {path} {problem}")
         self.path = path
         self.problem = problem
+        self.place = place
+
+    def concerns(self, path: str) -> bool:
+        """Return whether the file at ``path`` can't be read either."""
+        return path == self.path or (bool(self.place) and path.startswith(self.place))
 
 
 def read_spool(
-    file: SpoolFile, buckets: range | None = None, *, access: FileAccess = EVERYWHERE
+    file: SpoolFile,
+    buckets: range | None = None,
+    *,
+    access: FileAccess = EVERYWHERE,
+    places: Located = located,
 ) -> Iterator[pa.RecordBatch]:
     """Yield the record batches of the buckets (None = all) in the order of the file, without reading other
-    batches. ``access``: the files that may be opened. Raises SpoolDamaged, before the first batch or at a
-    batch, if the file is missing or differs from its description ``file``; OperationalError if the file can't
-    be opened for another reason, or if an object storage can't be reached meanwhile."""
-    with _opened(file, access) as source:
+    batches. ``access``: the files that may be opened. ``places``: finds the file's folder. Raises
+    SpoolDamaged, before the first batch or at a batch, if the file is missing or differs from its description
+    ``file``; OperationalError if the file can't be opened for another reason, or if an object storage or a
+    member can't be reached meanwhile."""
+    with _opened(file, access, places) as source:
         with _damages(file):
             schema = _checked_schema(source, file)
         rows = [0] * len(file.bucket_rows)
@@ -54,10 +66,10 @@ def read_spool(
 
 
 @contextmanager
-def _opened(file: SpoolFile, access: FileAccess) -> Iterator[pa.NativeFile]:
+def _opened(file: SpoolFile, access: FileAccess, places: Located) -> Iterator[pa.NativeFile]:
     with ExitStack() as stack:
         try:
-            folder, name = located(file.path)
+            folder, name = places(file.path)
             source = stack.enter_context(folder.opened(name, access))
         except (FileNotFoundError, NotADirectoryError):
             raise SpoolDamaged(file.path, "is missing") from None

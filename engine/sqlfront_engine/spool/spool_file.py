@@ -9,6 +9,7 @@ import msgspec
 import pyarrow as pa
 
 from sqlfront_engine.processor import BATCH_ROWS, MemoryAccount
+from sqlfront_engine.spool.places import Located
 from sqlfront_engine.spool.stored_form import schema_hash, stored_batch, stored_schema
 from sqlfront_engine.storage.addresses import located
 from sqlfront_engine.system_calls import SystemCalls
@@ -84,7 +85,10 @@ class SpoolWriter:
         memory: MemoryAccount,
         settings: SpoolSettings = DEFAULT_SETTINGS,
         calls: SystemCalls | None = None,
+        places: Located | None = None,
     ) -> None:
+        """``calls``: the system's calls, which tests replace. ``places``: finds the folder of the file,
+        None = a directory or an object storage."""
         self.path = path
         self.schema = stored_schema(schema)
         self._schema_hash = schema_hash(self.schema)
@@ -96,7 +100,7 @@ class SpoolWriter:
         self._checksums: list[int] = []
         self._rows = [0] * buckets
         self._bytes = [0] * buckets
-        folder, name = located(path, calls)
+        folder, name = located(path, calls) if places is None else places(path)
         with self._system_errors():
             self._file = folder.growing_file(name)
         # Without threads: the instances of operators are the engine's threads, and a column of a few thousand

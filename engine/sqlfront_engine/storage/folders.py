@@ -35,7 +35,22 @@ class LogFile(Protocol):
         """Close the file; bytes that were not committed are lost."""
 
 
-class Folder(Protocol):
+class FileFolder(Protocol):
+    """A folder as far as readers and writers of spool files need it."""
+
+    def opened(self, name: str, access: FileAccess) -> AbstractContextManager[pa.NativeFile]:
+        """Return a context manager whose block gets a file, open for reading at any offset. Raises
+        ProgrammingError if ``access`` denies the file, FileNotFoundError if there is no such file."""
+
+    def growing_file(self, name: str) -> GrowingFile:
+        """Return a new file that appears under its name when it is published, and create the folder if
+        necessary. A file of that name is replaced then."""
+
+    def remove_files(self, names: Iterable[str]) -> None:
+        """Remove files; names of files that don't exist are ignored."""
+
+
+class Folder(FileFolder, Protocol):
     """A directory, or a prefix of an object storage. It holds files and other folders."""
 
     @property
@@ -72,10 +87,6 @@ class Folder(Protocol):
         never lose or change a byte: an object storage may answer from its memory. Raises FileNotFoundError if
         a file is missing."""
 
-    def opened(self, name: str, access: FileAccess) -> AbstractContextManager[pa.NativeFile]:
-        """Return a context manager whose block gets a file, open for reading at any offset. Raises
-        ProgrammingError if ``access`` denies the file, FileNotFoundError if there is no such file."""
-
     def make_durable(self, name: str, offset: int, data: bytes) -> None:
         """Make durable ``data``, bytes that a reader has found at ``offset`` of the file ``name``. Before,
         the bytes may be in the system's memory only, since their writer may have died before the sync, or the
@@ -93,15 +104,8 @@ class Folder(Protocol):
         """Return a new empty file for records, and create the folder if necessary. If there is a file of this
         name, this method or the first :meth:`LogFile.commit` raises FileExistsError."""
 
-    def growing_file(self, name: str) -> GrowingFile:
-        """Return a new file that appears under its name when it is published, in place of a file of that
-        name, if there is one. Creates the folder if necessary."""
-
     def remove(self) -> None:
         """Remove the folder with everything in it; do nothing if it doesn't exist."""
-
-    def remove_files(self, names: Iterable[str]) -> None:
-        """Remove files; names of files that don't exist are ignored."""
 
     def remove_if_empty(self) -> None:
         """Remove the folder if it has no files and folders; do nothing if it doesn't exist."""

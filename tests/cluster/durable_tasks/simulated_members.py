@@ -2,8 +2,9 @@
 the real service of members, with tasks of the model, and coordinators that come back after their successors
 have begun."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import cast
 from unittest.mock import patch
@@ -12,18 +13,19 @@ import msgspec
 
 from sqlfront_cluster import codec
 from sqlfront_cluster.durable_tasks import task_service
+from sqlfront_cluster.durable_tasks.member_disk import MemberDisk, remove_leftovers
 from sqlfront_cluster.durable_tasks.member_runner import MemberRunner
-from sqlfront_cluster.durable_tasks.task_service import (
-    AdoptRuns,
-    LearnJob,
-    TaskQuestion,
-    TaskService,
-)
+from sqlfront_cluster.durable_tasks.output_places import OutputNetwork, OutputPlaces
+from sqlfront_cluster.durable_tasks.task_messages import AdoptRuns, JobQuestion, LearnJob
+from sqlfront_cluster.durable_tasks.task_service import TaskService
 from sqlfront_cluster.members.member_list import MemberInfo, MemberList
+from sqlfront_cluster.members.requests import Wait
+from sqlfront_engine.durable.division import OutputPlace
 from sqlfront_engine.durable.event_store.events import Attempt, JobEnded
-from sqlfront_engine.durable.runner import TaskEnd
+from sqlfront_engine.durable.runner import Holdings, TaskEnd
 from sqlfront_engine.durable.tasks import RunId, TaskRun
 from sqlfront_engine.engine import Engine
+from sqlfront_engine.spool.places import member_of
 from sqlfront_engine.spool.reading import SpoolDamaged
 from sqlfront_engine.testing import FakeClock
 from sqlfront_values.decoders import make_decoder
@@ -32,7 +34,7 @@ from sqlfront_values.settings import Settings
 from tests.engine.durable.simulated_jobs import Rows, SimulatedRunner, World
 
 LEASE = 1.0
-_decode = make_decoder(TaskQuestion, codec.decode_hook)
+_decode = make_decoder(JobQuestion, codec.decode_hook)
 
 
 class LiveRun(msgspec.Struct, eq=False):
@@ -53,15 +55,39 @@ class SimulatedMember:
     def __init__(self, world: "MemberWorld", name: str) -> None:
         self.world, self.name = world, name
         self.workers, self.clock = 1, world.member_clock
+        self.processes = 0
         self.begin()
 
+    def kill(self) -> None:
+        """End the process of the member: the system releases the lock on its outputs, which stay."""
+        if any(self.files()):
+            self.world.damages += 1
+        if self.disk._alive is not None:
+            self.disk._alive.release()
+
+    def files(self) -> list[Path]:
+        """The outputs on the member's disk."""
+        made = self.disk._path
+        return [] if made is None else sorted(file for file in Path(made).glob("*/*"))
+
     def begin(self) -> None:
+        """Begin a process of the member, which has neither runs nor outputs."""
+        self.processes += 1
+        incarnation = f"{self.name}-{self.processes}"
+        self.disk = MemberDisk(self.name, str(self.world.disks), incarnation)
         self.runs: dict[RunId, LiveRun] = {}
         #: The runs that have ended with files, as far as a coordinator can still learn of them.
         self.made: dict[RunId, TaskRun] = {}
-        self.service = TaskService(cast("Engine", self))
+        network = OutputNetwork(lambda questions, wait: {}, lambda: MemberList(1, (), ()))
+        self.service = TaskService(cast("Engine", self), OutputPlaces(network, self.disk))
         #: The last epoch whose coordinator has announced itself.
         self.learned = 0
+
+    def forget_runs(self) -> None:
+        """Note that coordinators may learn no more of the runs here, and of what they have made."""
+        self.made.clear()
+        for live in self.runs.values():
+            live.is_known = False
 
     def end_one(self) -> None:
         """Let one of the runs end, well or with an error; a slow one seldom."""
@@ -78,7 +104,7 @@ class SimulatedMember:
         else:
             try:
                 end = TaskEnd(run, world.write(run, world.rows(run) if live.rows is None else live.rows))
-            except SpoolDamaged as error:
+            except OperationalError as error:
                 end = TaskEnd(run, None, error)
             if end.output is not None and not live.is_cancelled and live.is_known:
                 self.made[run.run_id] = run
@@ -117,11 +143,15 @@ class MemberWorld(World):
     def __init__(self, folder: Path, seed: int, faults: float) -> None:
         super().__init__(folder, seed, faults)
         self.spool = "spool"
+        self.disks = Path("disks").absolute()
+        self.disks.mkdir()
+        self.outputs = self.chance.choice([*OutputPlace])
         self.member_clock = FakeClock()
         names = [f"m{number}" for number in range(self.chance.randint(1, 3))]
         self.members = {name: SimulatedMember(self, name) for name in names}
         self.adopted = 0
         self.refused = 0
+        self.retained = 0
         self._current: SimulatedMemberRunner | None = None
         self._former: list[SimulatedMemberRunner] = []
         self.is_former = False
@@ -130,6 +160,8 @@ class MemberWorld(World):
         with simulated_service(self):
             ended = super().run()
             self._end_members()
+            remove_leftovers(str(self.disks))
+            assert not any(self.disks.iterdir()), "outputs are left on a member's disk"
         return ended
 
     def runner(self, epoch: int) -> SimulatedRunner:
@@ -137,9 +169,35 @@ class MemberWorld(World):
         return cast("SimulatedRunner", self._current)
 
     def crashed(self) -> None:
-        if self._current is not None and self.chance.random() < 0.5:
-            self._former.append(self._current)
-        self._current = None
+        """The coordinator has died; or its session was closed, and the coordinator has told the members."""
+        current, self._current = self._current, None
+        if current is None:
+            return
+        how = self.chance.random()
+        if how < 0.2:
+            for member in self.members.values():
+                member.forget_runs()
+            self.is_former = True
+            current.close()
+            self.is_former = False
+        elif how < 0.6:
+            self._former.append(current)
+
+    def place(self, path: str) -> str:
+        name = member_of(path)
+        if name is None:
+            return path
+        member, (start, job, file) = self.members[name], path.rsplit("/", 2)
+        if f"{start}/" != member.disk.url:  # another process of the member
+            raise SpoolDamaged(path, "is lost", self.chance.choice(["", f"{start}/"]))
+        folder = member.disk.folder(job)
+        if folder is None:
+            raise SpoolDamaged(path, "is missing")
+        return folder.path(file)
+
+    def present_files(self) -> list[Path]:
+        outputs = [file for member in self.members.values() for file in member.files()]
+        return super().present_files() + outputs
 
     def leave_runs(self, runner: SimulatedRunner) -> None:
         """Do nothing: the members go on with the runs."""
@@ -153,12 +211,19 @@ class MemberWorld(World):
         for member in self.members.values():
             while member.runs:
                 member.end_one()
+            assert not member.files(), "outputs outlive their lease"
+            member.service.close()
 
     def disturb_files(self) -> None:
         super().disturb_files()
         chance = self.chance
         if self.fault(0.3):
-            chance.choice([*self.members.values()]).begin()
+            member = chance.choice([*self.members.values()])
+            member.kill()
+            member.begin()
+        if self._current is not None and self._current.late and chance.random() < 0.2:
+            self._current.late.pop()()
+            self._check_late(self._current)
         if chance.random() < 0.1:
             self.member_clock.advance(LEASE / 10)
         if self.crashes and chance.random() < 0.2:  # the member list changes
@@ -169,10 +234,19 @@ class MemberWorld(World):
         if self._former and chance.random() < 0.2:
             self._act(chance.choice(self._former))
 
+    def _check_late(self, runner: "SimulatedMemberRunner") -> None:
+        """Check that a member that has answered late has nothing of former coordinators."""
+        for name in runner._taught - runner.in_time:
+            for file in self.members[name].files():
+                assert f"-{runner._epoch}." in file.name, f"{file.name} is of no use"
+
     def _act(self, former: "SimulatedMemberRunner") -> None:
         """Let a former coordinator go on: its commands are refused by members that know its successor."""
         chance, self.is_former = self.chance, True
-        match chance.choice(["ask", "start", "stop", "close"]):
+        match chance.choice(["ask", "start", "stop", "close", "late"]):
+            case "late":
+                while former.late:
+                    former.late.pop()()
             case "ask":
                 former._ask_all()
             case "start" if former.begun:
@@ -196,7 +270,7 @@ class MemberWorld(World):
             made = () if self.damages else other.made.values()
             assert not any(_is_same(run, each) for each in made), "what it makes is there"
 
-    def ask(self, name: str, question: TaskQuestion, content: bytes) -> bytes:
+    def ask(self, name: str, question: JobQuestion, content: bytes) -> bytes:
         """Ask a member's service. The question may be lost, or the answer."""
         member = self.members[name]
         try:
@@ -207,13 +281,16 @@ class MemberWorld(World):
                 raise OperationalError("the machine is out of order")
         except Error:
             if not self.is_former:
-                member.made.clear()
-                for live in member.runs.values():
-                    live.is_known = False
+                member.forget_runs()
+                # What the member has may be lost with the question: a coordinator that doesn't know of it
+                # removes it from the store.
+                self.damages += bool(
+                    member.files() or (isinstance(question, LearnJob) and member.service._jobs)
+                )
             raise
         return answer
 
-    def _answered(self, member: SimulatedMember, question: TaskQuestion, content: bytes) -> bytes:
+    def _answered(self, member: SimulatedMember, question: JobQuestion, content: bytes) -> bytes:
         try:
             answer = member.service.answer(content)
         except OperationalError:
@@ -237,24 +314,52 @@ class SimulatedMemberRunner(MemberRunner):
         self._world = world
         self.stopped = False
         self.begun: list[TaskRun] = []
+        #: The questions to members that answer after the coordinator's wait for them.
+        self.late: list[Callable[[], None]] = []
+        #: The members that have answered before.
+        self.in_time: set[str] = set()
         name = f"c{epoch}"
         self.coordinator = MemberInfo(name, lite=True)
         members = (*(MemberInfo(member) for member in world.members), self.coordinator)
         self.member_list = MemberList(1, members, ())
-        learn = LearnJob(world.spool, epoch, name, b"", Settings(), LEASE)
-        super().__init__(self, world.plan, learn, threads=world.chance.randint(1, 2), incarnation="i")
+        learn = LearnJob(world.spool, epoch, name, b"", Settings(), LEASE, world.outputs)
+        threads = world.chance.randint(1, 2)
+        super().__init__(self, world.plan, learn, threads=threads, incarnation="i", patience=0.0)
 
     def _ask_on(self) -> None:
         """Do nothing: the simulation asks."""
 
-    def ask(self, service: str, questions: Mapping[str, bytes]) -> Mapping[str, bytes | memoryview]:
+    def ask(
+        self, service: str, questions: Mapping[str, bytes], query: Wait | None = None
+    ) -> Mapping[str, bytes | memoryview]:
         return {
-            name: self._world.ask(name, cast("TaskQuestion", _decode(content)), content)
+            name: self._world.ask(name, cast("JobQuestion", _decode(content)), content)
             for name, content in questions.items()
         }
 
-    def adopt(self, wants: Callable[[TaskRun], bool], ended: Callable[[TaskEnd], None]) -> None:
-        super().adopt(wants, ended)
+    def _begin(self, call: Callable[[], None]) -> None:
+        """Ask the member now, or after the wait."""
+        member = self._world.members[cast("partial[None]", call).args[0]]
+        if self._world.fault():
+            self.late.append(call)
+            self._world.damages += bool(member.service._jobs)
+            member.forget_runs()
+        else:
+            call()
+
+    def retain(self, awaits: Callable[[Holdings], bool]) -> Holdings:
+        held = super().retain(awaits)
+        self._world.retained += len(held.sizes)
+        self.in_time = {*self._found}
+        return held
+
+    def adopt(
+        self,
+        wants: Callable[[TaskRun], bool],
+        ended: Callable[[TaskEnd], None],
+        kept: Collection[str],
+    ) -> None:
+        super().adopt(wants, ended, kept)
         self._world.adopted += len(self._tasks)
 
     def start(self, run: TaskRun, ended: Callable[[TaskEnd], None]) -> None:
@@ -281,7 +386,7 @@ class SimulatedMemberRunner(MemberRunner):
 
 def _is_same(run: TaskRun, other: TaskRun) -> bool:
     """Whether two runs do the same."""
-    return msgspec.structs.replace(run, attempt=other.attempt) == other
+    return msgspec.structs.replace(run, attempt=other.attempt, outputs=other.outputs) == other
 
 
 @contextmanager

@@ -9,15 +9,17 @@ import pytest
 from sqlfront_cluster import codec
 from sqlfront_cluster.codec.dags import decode_dag, encode_dag
 from sqlfront_cluster.durable_tasks.member_runner import MemberRunner
-from sqlfront_cluster.durable_tasks.task_service import (
+from sqlfront_cluster.durable_tasks.output_places import OutputNetwork, OutputPlaces
+from sqlfront_cluster.durable_tasks.task_messages import (
     AskEnds,
     LearnJob,
     StartTask,
     TaskAnswer,
     TaskQuestion,
-    TaskService,
 )
+from sqlfront_cluster.durable_tasks.task_service import TaskService
 from sqlfront_cluster.members.member_list import MemberInfo, MemberList, alone
+from sqlfront_cluster.members.requests import Wait
 from sqlfront_engine.dag import DAG, Edge
 from sqlfront_engine.durable.coordinator import Coordinator
 from sqlfront_engine.durable.division import JobOptions
@@ -44,11 +46,19 @@ class OneMember:
     """A cluster with one member, whose service is asked directly."""
 
     def __init__(self, engine: Engine) -> None:
-        self.engine, self.service = engine, TaskService(engine)
+        self.engine = engine
         self.coordinator = MemberInfo("m")
         self.member_list: MemberList = alone("m")
+        self.begin()
 
-    def ask(self, service: str, questions: Mapping[str, bytes]) -> Mapping[str, bytes | memoryview]:
+    def begin(self) -> None:
+        """Begin a process of the member."""
+        network = OutputNetwork(lambda questions, wait: {}, lambda: self.member_list)
+        self.service = TaskService(self.engine, OutputPlaces(network))
+
+    def ask(
+        self, service: str, questions: Mapping[str, bytes], query: Wait | None = None
+    ) -> Mapping[str, bytes | memoryview]:
         return {name: self.answer(question) for name, question in questions.items()}
 
     def answer(self, question: bytes) -> bytes:
@@ -79,7 +89,7 @@ class Restarted(OneMember):
         answer = super().answer(question)
         if isinstance(_decode(question), StartTask) and not self.is_restarted:
             self.is_restarted = True
-            self.service = TaskService(self.engine)
+            self.begin()
         return answer
 
 

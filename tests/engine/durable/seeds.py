@@ -7,7 +7,7 @@ from typing import Final, TypeVar
 import pytest
 
 #: The end of the search for a seed that finds a planted fault.
-SEEDS: Final = 1000
+SEEDS: Final = 2000
 
 Found = TypeVar("Found")
 #: A fault: a function that plants it into the code.

@@ -11,7 +11,7 @@ import os
 import random
 import sys
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from zlib import crc32
 
@@ -32,7 +32,7 @@ from sqlfront_engine.durable.event_store.job_store import JobStore
 from sqlfront_engine.durable.event_store.settings import LogSettings
 from sqlfront_engine.durable.files import remove_output
 from sqlfront_engine.durable.job_state import JobState
-from sqlfront_engine.durable.runner import TaskEnd
+from sqlfront_engine.durable.runner import Holdings, TaskEnd
 from sqlfront_engine.durable.speculation import Speculation
 from sqlfront_engine.durable.split_assignments import SplitAssignments
 from sqlfront_engine.durable.stages import DIVIDED, JobStage, OutputKind, StageInput, StageOutput, StagePlan
@@ -273,7 +273,7 @@ class World:
         for source, files in zip(stage.inputs, run.files, strict=True):
             kind = self.plan.output_of(source).kind
             needed = files[run.task : run.task + 1] if kind is OutputKind.KEPT else files
-            found = [_loaded(file) if file in needed else [] for file in files]
+            found = [_loaded(file, self.place(file.path)) if file in needed else [] for file in files]
             read += _read(kind, run.task, span, found)
         return made(stage, run.run_id, run.tasks.parallelism, read, self.scanned.get(run.run_id))
 
@@ -289,9 +289,17 @@ class World:
     def _save(self, path: str, buckets: Buckets) -> SpoolFile:
         os.makedirs(self.spool, exist_ok=True)
         text = json.dumps(buckets)
-        Path(path).write_text(text)
+        Path(self.place(path)).write_text(text)
         counts = tuple(map(len, buckets))
         return SpoolFile(path, sum(counts), len(text), (), (), (crc32(text.encode()),), counts, counts, "")
+
+    def place(self, path: str) -> str:
+        """The path at which a spool file is now. Raises SpoolDamaged for a file whose place is lost."""
+        return path
+
+    def present_files(self) -> list[Path]:
+        """The spool files that are there, in an order that depends on the seed alone."""
+        return sorted(Path(self.spool).iterdir()) if os.path.isdir(self.spool) else []
 
     def disturb_files(self) -> None:
         """Perhaps lose or damage a file; perhaps let a task of a dead coordinator end."""
@@ -302,9 +310,9 @@ class World:
                     os.unlink(file.path)  # its process removes what nobody asked for
             except SpoolDamaged:
                 pass
-        if self.fault(0.5) and os.path.isdir(self.spool) and (names := sorted(os.listdir(self.spool))):
+        if self.fault(0.5) and (files := self.present_files()):
             self.damages += 1
-            path = Path(self.spool, self.chance.choice(names))
+            path = self.chance.choice(files)
             match self.chance.choice(["missing", "short", "flipped"]):
                 case "missing":
                     path.unlink()
@@ -314,9 +322,10 @@ class World:
                     path.write_text("x" * len(path.read_text()))
 
 
-def _loaded(file: SpoolFile) -> Buckets:
+def _loaded(file: SpoolFile, path: str | None = None) -> Buckets:
+    """The rows of a file, which is at ``path``, None = where its description says."""
     try:
-        text = Path(file.path).read_text()
+        text = Path(path or file.path).read_text()
     except FileNotFoundError:
         raise SpoolDamaged(file.path, "is missing") from None
     if (crc32(text.encode()),) != file.checksums:
@@ -378,7 +387,18 @@ class SimulatedRunner:
     def close(self) -> None:
         pass
 
-    def adopt(self, wants: Callable[[TaskRun], bool], ended: Callable[[TaskEnd], None]) -> None:
+    def retain(self, awaits: Callable[[Holdings], bool]) -> Holdings:
+        return Holdings()
+
+    def adopt(
+        self,
+        wants: Callable[[TaskRun], bool],
+        ended: Callable[[TaskEnd], None],
+        kept: Collection[str],
+    ) -> None:
+        pass
+
+    def release(self) -> None:
         pass
 
     def settle(self, end: TaskEnd, *, counts: bool) -> None:

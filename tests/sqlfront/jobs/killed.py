@@ -51,6 +51,8 @@ LONG: Final = (
 )
 
 
+#: The variable with further options of the job, such as ``outputs 'members'``.
+OPTIONS: Final = "SQLFRONT_TEST_JOB_OPTIONS"
 #: The variable with the URL of the store, if the store is not below the folder.
 STORE: Final = "SQLFRONT_TEST_STORE"
 
@@ -253,7 +255,8 @@ def main() -> None:
 def run_job(connection: sqlfront.Connection, statement: str, step: str, number: int) -> None:
     """Begin the job in the session, and wait for the end, which is the step."""
     _arm(step, number)
-    connection.execute(f"CREATE OR REPLACE JOB {NAME} OPTIONS (parallelism 3) AS {statement}")
+    options = ", ".join(filter(None, ["parallelism 3", os.environ.get(OPTIONS)]))
+    connection.execute(f"CREATE OR REPLACE JOB {NAME} OPTIONS ({options}) AS {statement}")
     if step == "cancelled":
         connection.execute(f"CANCEL JOB {NAME}")
     job = connection.session.context.jobs

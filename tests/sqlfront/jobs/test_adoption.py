@@ -19,7 +19,7 @@ from sqlfront.jobs.job_status import JobPhase
 from sqlfront.jobs.service import JobService
 from sqlfront_cluster import codec
 from sqlfront_cluster.durable_tasks.task_door import TASKS
-from sqlfront_cluster.durable_tasks.task_service import AskEnds, StopTasks
+from sqlfront_cluster.durable_tasks.task_messages import AskEnds, StopTasks
 from sqlfront_cluster.launchers.local import LocalCluster
 from sqlfront_engine.durable.event_store.events import TaskFinished
 from sqlfront_values.errors import OperationalError

@@ -255,7 +255,7 @@ def test_a_job_that_waits_for_spark_can_be_ended(beside: SparkSession, tmp_path:
     wait_until(lambda: not tracker.getActiveJobsIds())
     with open_session(beside, tmp_path) as connection:
         phase = JobPhase.CANCELLED if how == "cancelled" else JobPhase.RECOVERING
-        assert found(connection).status().phase is phase
+        assert job_of(connection).status().phase is phase
         connection.execute(f"DROP JOB {NAME}")
     assert os.listdir(tmp_path / "store" / "spool") == []
 

@@ -11,6 +11,8 @@ from pyspark.sql import SparkSession
 
 import sqlfront
 from sqlfront.jobs.job_status import JobPhase
+from sqlfront_engine.durable.event_store.events import TaskFinished
+from sqlfront_engine.spool.places import member_of
 from tests.connectors.spark import executors
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]
@@ -55,6 +57,18 @@ def test_executors_run_the_tasks(connection: sqlfront.Connection, tmp_path: Path
     assert len(os.listdir(tmp_path / "store" / "spool" / job.id)) == 1
 
 
+def test_rows_between_stages_are_on_the_executors(connection: sqlfront.Connection, tmp_path: Path) -> None:
+    options = {"parallelism": "6", "task-size": "1", "outputs": "members"}
+    job = connection.session.submit_job(QUERY, options=options)
+
+    assert job.result().collect() == RIGHT
+    events = connection.session.context.jobs.log(job.id).records  # type: ignore[union-attr]
+    ends = [event for event in (record.event() for record in events) if isinstance(event, TaskFinished)]
+    places = {member_of(file.path) for end in ends if end.task.stage == 0 for file in end.output.files}
+    assert places == {f"executor-{number}" for number in range(3)}
+    assert len(os.listdir(tmp_path / "store" / "spool" / job.id)) == 1
+
+
 def test_jobs_read_and_fill_tables_on_executors(connection: sqlfront.Connection) -> None:
     connection.execute("CREATE TABLE held USING memory CLUSTERED BY (id) AS SELECT id, k FROM src")
     read = QUERY.replace("src", "held")
@@ -67,8 +81,10 @@ def test_jobs_read_and_fill_tables_on_executors(connection: sqlfront.Connection)
     ]
 
 
-def test_tasks_of_a_killed_executor_run_on_others(connection: sqlfront.Connection) -> None:
-    job = connection.session.submit_job(SLOW, options={"parallelism": "6"})
+@pytest.mark.parametrize("outputs", ["store", "members"])
+def test_tasks_of_a_killed_executor_run_on_others(connection: sqlfront.Connection, outputs: str) -> None:
+    """All members go with it; with their outputs on their own disks all needed ones are made again."""
+    job = connection.session.submit_job(SLOW, options={"parallelism": "6", "outputs": outputs})
     victim = next(iter(executors.executors().values()))
     killer = threading.Timer(0.3, os.kill, (victim, signal.SIGKILL))
     killer.start()

@@ -52,6 +52,10 @@ class ExecutorService(ShareHolder):
         super().attach(running)
         self._tasks.attach(running)
 
+    def close(self) -> None:
+        """Remove outputs of durable jobs from the executor's disk."""
+        self._tasks.close()
+
 
 def serve(orders: ExecutorOrders, number: int, greetings: Iterable[Mapping[str, str]]) -> str:
     """Run a member in this task until the member ends, and return the reason of the end, empty if the member

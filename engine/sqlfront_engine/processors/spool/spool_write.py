@@ -8,6 +8,7 @@ import pyarrow as pa
 from msgspec.structs import replace
 
 from sqlfront_engine.processor import Processor, ProcessorContext, Steps, Take
+from sqlfront_engine.spool.places import is_on_member, places_in
 from sqlfront_engine.spool.spool_file import DEFAULT_SETTINGS, SpoolFile, SpoolSettings, SpoolWriter
 from sqlfront_values.columns.batches import split_batch
 from sqlfront_values.errors import InternalError
@@ -41,7 +42,8 @@ class SpoolWrite(Processor, frozen=True, tag_field="processor", tag=True):
     def run(self, context: ProcessorContext) -> Steps:
         if context.local_parallelism != 1:
             raise InternalError(f"{context.local_parallelism} instances write the spool file {self.path}")
-        context.files.check(self.path)
+        if not is_on_member(self.path):  # the directory of a member is its own
+            context.files.check(self.path)
         report = cast("_Report", context.resources[self.report])
         first = context.member_index * self.buckets // context.member_count
         split = self._by_key(context.partition_count) if self.keys else self._in_turn(first)
@@ -52,7 +54,14 @@ class SpoolWrite(Processor, frozen=True, tag_field="processor", tag=True):
         # Twice: the rows of a bucket are concatenated while the rows of all buckets are held.
         size = max(1, min(self.settings.buffer_size, 2 * context.block_bytes))
         settings = replace(self.settings, buffer_size=size)
-        with SpoolWriter(self.path, schema, self.buckets, memory=context.memory, settings=settings) as writer:
+        with SpoolWriter(
+            self.path,
+            schema,
+            self.buckets,
+            memory=context.memory,
+            settings=settings,
+            places=places_in(context.resources),
+        ) as writer:
             while batch is not None:
                 if batch.num_rows:
                     for bucket, rows in split(batch):
