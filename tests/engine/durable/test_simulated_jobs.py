@@ -1,7 +1,7 @@
 """Durable jobs whose coordinators, tasks, files and disk fail at random: the result is right, and no file is
 left. Faults planted into the coordinator are found."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from sqlfront_engine.durable import coordinator, files, recovery, takeover
+from sqlfront_engine.durable import coordinator, files, held_outputs, recovery, takeover
 from sqlfront_engine.durable.coordinator import Coordinator
 from sqlfront_engine.durable.event_store.events import CancelRequested, TaskFinished, TaskId
 from sqlfront_engine.durable.event_store.job_store import EpochClaim
@@ -162,9 +162,12 @@ def _without_passes(plan: StagePlan) -> StagePlan:
 
 def _an_unfinished_pass_is_gone_on_with(patch: pytest.MonkeyPatch) -> None:
     found = recovery.reset_after_loss
-    patch.setattr(
-        takeover, "reset_after_loss", lambda plan, state, sizes: found(_without_passes(plan), state, sizes)
-    )
+
+    def reset(plan: StagePlan, state: JobState, sizes: Mapping[str, int]) -> Reset:
+        return found(_without_passes(plan), state, sizes)
+
+    patch.setattr(takeover, "reset_after_loss", reset)
+    patch.setattr(held_outputs, "reset_after_loss", reset)
 
 
 def _only_the_lost_output_of_a_pass_is_made_again(patch: pytest.MonkeyPatch) -> None:
