@@ -188,7 +188,7 @@ def describe_job(run: StatementRun, statement: DescribeJob) -> CommandOutcome:
     facts = _facts(job.status())
     if statement.extended:
         stages = [row for row in listing.stages(service_of(run)) if row[0] == job.id]
-        facts += [(f"stage {stage}", f"{done} of {tasks} tasks") for _, stage, tasks, done in stages]
+        facts += [(f"stage {stage}", f"{done} of {tasks} tasks") for _, stage, tasks, done, _ in stages]
     return shown(_FACTS, facts)
 
 
@@ -259,6 +259,7 @@ def _facts(job: DurableJobStatus) -> list[tuple[str, str | None]]:
         ("tasks", f"{job.tasks_done} of {job.tasks}"),
         ("tasks restored", str(job.restored)),
         ("tasks run again", str(job.rerun)),
+        *(("plan changed", change) for change in job.plan_changes),
         ("epoch", str(job.epoch)),
         ("bytes", str(job.bytes)),
         ("rows", None if job.rows is None else str(job.rows)),

@@ -18,6 +18,11 @@ from sqlfront_values.errors import ProgrammingError
 _SIZE: Final = re.compile(r"([0-9]{1,18})\s*([kmgt]?)(?:i?b)?", re.IGNORECASE)
 _FACTORS: Final = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 _DURATION: Final = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)\s*(ms|s|min|h)?", re.IGNORECASE)
+#: The values of kinds that are words.
+_WORDS: Final[Mapping[str, Mapping[str, FailurePolicy | bool]]] = {
+    "policy": {policy.value: policy for policy in FailurePolicy},
+    "switch": {"true": True, "false": False},
+}
 _SECONDS: Final = {"ms": 0.001, "s": 1.0, "min": 60.0, "h": 3600.0}
 
 
@@ -80,7 +85,7 @@ class JobOption(msgspec.Struct, frozen=True):
         return str(value.value) if isinstance(value, Enum) else self._shown(value)
 
     def _shown(self, value: float) -> str:
-        if self.kind != "size":
+        if self.kind != "size" or value == 0:
             return f"{value:g}"
         unit = max(
             (unit for unit, factor in _FACTORS.items() if value % factor == 0), key=_FACTORS.__getitem__
@@ -102,6 +107,22 @@ JOB_OPTIONS: Final = (
         "buckets", "buckets", "count", 1, 10_000, "the fewest parts into which a task divides rows by key"
     ),
     JobOption("task-size", "task_size", "size", 1, 1 << 50, "bytes of input that are worth a task"),
+    JobOption(
+        "adaptive",
+        "adaptive",
+        "switch",
+        0,
+        0,
+        "true: the sizes of the rows that were written may change the plan of a running job",
+    ),
+    JobOption(
+        "broadcast-size",
+        "broadcast_size",
+        "size",
+        0,
+        1 << 40,
+        "bytes of a join's held rows up to which each task reads them all, to save an exchange of the others",
+    ),
     JobOption("attempts", "attempts", "count", 1, 1000, "the runs of a task until its failure fails the job"),
     JobOption(
         "lease",

@@ -43,7 +43,8 @@ class DurableJobStatus(msgspec.Struct, frozen=True):
     ``statement``: the statement of CREATE JOB ... AS. ``stages`` and ``tasks``: the numbers that have begun;
     ``stages_done`` and ``tasks_done``: the numbers that are finished. ``restored``: the number of finished
     tasks that the present coordinator has taken over from its predecessors; ``rerun``: the number of finished
-    tasks that had to run again, since their files were lost. ``epoch``: the number of coordinators that the
+    tasks that had to run again, since their files were lost. ``plan_changes``: what was changed of the plan
+    while the job ran, and why, in order. ``epoch``: the number of coordinators that the
     job has had. ``rows``: the number of rows of the finished job, None = not finished; ``bytes``: the size of
     the spool files of finished tasks. ``created``: microseconds since 1970, UTC; None = unknown. ``error``:
     the error that ended the job, or the error of reading its log; None = no error."""
@@ -61,6 +62,7 @@ class DurableJobStatus(msgspec.Struct, frozen=True):
     tasks_done: int = 0
     restored: int = 0
     rerun: int = 0
+    plan_changes: tuple[str, ...] = ()
     bytes: int = 0
     rows: int | None = None
     error: JobError | None = None
@@ -89,6 +91,7 @@ def status_of(submitted: JobSubmitted, state: JobState, *, coordinated: bool) ->
         tasks_done=len(finished),
         restored=state.restored,
         rerun=state.resets,
+        plan_changes=tuple(event.reason for event in state.changes.copy()),
         bytes=sum(file.bytes for task in finished.values() for file in task.output.files),
         rows=None if ended is None else ended.rows,
         error=None if ended is None else ended.error,

@@ -30,7 +30,9 @@ JOBS: Final = pa.schema(
         ("error", STRING),
     ]
 )
-JOB_STAGES: Final = pa.schema([("job", STRING), ("stage", INT), ("tasks", INT), ("tasks_done", INT)])
+JOB_STAGES: Final = pa.schema(
+    [("job", STRING), ("stage", INT), ("tasks", INT), ("tasks_done", INT), ("plan_change", STRING)]
+)
 JOB_TASKS: Final = pa.schema(
     [
         ("job", STRING),
@@ -77,12 +79,18 @@ def jobs(service: "JobService") -> list[Row]:
 
 
 def stages(service: "JobService") -> list[Row]:
-    """Return the rows of ``sys.job_stages``: the stages that have begun, by job and number."""
-    return [
-        (job.id, number, begun.parallelism, sum(task.stage == number for task in job.state.finished))
-        for job in service.stored()
-        for number, begun in sorted(job.state.stages.items())
-    ]
+    """Return the rows of ``sys.job_stages``: the stages that have begun, by job and number. ``plan_change``
+    says what was changed of the stage while the job ran; None = nothing."""
+    rows: list[Row] = []
+    for job in service.stored():
+        changes: dict[int, list[str]] = {}
+        for event in job.state.changes:
+            changes.setdefault(event.change.stage, []).append(event.reason)
+        for number, begun in sorted(job.state.stages.items()):
+            done = sum(task.stage == number for task in job.state.finished)
+            change = "; ".join(changes.get(number, ())) or None
+            rows.append((job.id, number, begun.parallelism, done, change))
+    return rows
 
 
 def tasks(service: "JobService") -> list[Row]:

@@ -39,6 +39,7 @@ from sqlfront_engine.durable.event_store.ownership import Owner, Ownership
 from sqlfront_engine.durable.event_store.replay import Replay
 from sqlfront_engine.durable.files import sizes_of
 from sqlfront_engine.durable.job_state import JobState
+from sqlfront_engine.durable.plan_changes import replanned
 from sqlfront_engine.durable.recovery import reset_after_loss
 from sqlfront_engine.durable.speculation import Speculation
 from sqlfront_engine.durable.split_assignments import SplitAssignments
@@ -620,7 +621,9 @@ class JobService(ClosingContext):
 
 def _stages_again(stages: StagePlan, state: JobState, folder: str) -> set[int]:
     """Return the numbers of the stages with tasks that still have to run, so that the stages' sources are
-    read. ``folder``: the directory or URL of the job's spool files."""
+    read. ``stages``: the plan of the job's creation. ``folder``: the directory or URL of the job's spool
+    files."""
+    stages = replanned(stages, state.changes)
     again = {task.stage for task in reset_after_loss(stages, state, sizes_of(folder)).tasks}
     if state.is_complete(stages.stages[-1].number) and not again:
         return again

@@ -45,11 +45,10 @@ class LearnJob(_Question, frozen=True):
 
 class StartTask(_Question, frozen=True):
     """The coordinator's request to begin a run of a task. The fields are those of a
-    :class:`~sqlfront_engine.durable.tasks.TaskRun`, with the number of its ``stage``."""
+    :class:`~sqlfront_engine.durable.tasks.TaskRun`. The stage comes with the request, since the plan may have
+    changed after the member learned it."""
 
-    stage: int
-    ranges: tuple[tuple[int, int], ...]
-    buckets: int
+    tasks: StageTasks
     task: int
     attempt: Attempt
     files: tuple[tuple[SpoolFile, ...], ...]
@@ -57,31 +56,21 @@ class StartTask(_Question, frozen=True):
     @classmethod
     def of(cls, epoch: int, run: TaskRun) -> "StartTask":
         """Return the request to begin ``run``, by the coordinator of an epoch."""
-        tasks = run.tasks
-        return cls(
-            run.folder,
-            epoch,
-            tasks.stage.number,
-            tasks.ranges,
-            tasks.buckets,
-            run.task,
-            run.attempt,
-            run.files,
-        )
+        return cls(run.folder, epoch, run.tasks, run.task, run.attempt, run.files)
 
     @property
     def run_id(self) -> RunId:
         """The identity of the run."""
-        return RunId(TaskId(self.stage, self.task), self.attempt)
+        return RunId(TaskId(self.tasks.stage.number, self.task), self.attempt)
 
     def task_run(self, plan: StagePlan, outputs: str = "") -> TaskRun:
-        """Return the run to begin, with its stage from ``plan``. ``outputs``: the URL below which the member
-        writes the rows that other tasks read, empty = the job's folder. Raises OperationalError for a stage
-        that the plan doesn't have."""
-        if not 0 <= self.stage < len(plan.stages):
-            raise OperationalError(f"a durable job has no stage {self.stage}")
-        tasks = StageTasks(plan.stages[self.stage], self.ranges, self.buckets)
-        return TaskRun(tasks, self.task, self.attempt, self.files, self.job, outputs)
+        """Return the run to begin. ``outputs``: the URL below which the member writes the rows that other
+        tasks read, empty = the job's folder. Raises OperationalError for a stage with vertices that ``plan``,
+        the plan of the job's creation, doesn't have."""
+        unknown = set(self.tasks.stage.vertices).difference(vertex.name for vertex in plan.dag)
+        if unknown:
+            raise OperationalError(f"a durable job has no vertices {', '.join(sorted(unknown))}")
+        return TaskRun(self.tasks, self.task, self.attempt, self.files, self.job, outputs)
 
 
 class AdoptRuns(_Question, frozen=True):

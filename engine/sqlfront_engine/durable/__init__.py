@@ -7,8 +7,9 @@ dies, another one reads the log and runs the tasks that are not finished. A ligh
 enters this package: nothing here loads before the first durable job. The steps::
 
     DAG            the plan of a query on several members
-      |  cut: distributed edges become files between stages                         stages, parts
+      |  cut: distributed edges become files between stages                         stages, parts, free_inputs
     StagePlan
+      |  replanned: with few held rows, or one key with most rows, another plan     adaptive, plan_changes
       |  the tasks of a stage, by the sizes that were really written                division
     TaskRun        one run of one task
       |  fragment: the stage's vertices between SpoolScan and SpoolWrite            tasks
@@ -28,9 +29,9 @@ After a crash::
       |  adopt: tasks that still run on members count as this coordinator's         runner, coordinator
     Coordinator    goes on
 
-Reading order: :mod:`.stages`, :mod:`.tasks`, :mod:`.coordinator`, :mod:`.recovery`, :mod:`.takeover`;
-:mod:`.split_runner` divides the tasks between two runners; :mod:`.split_assignments` gives the splits of
-sources that can't list them to tasks; :mod:`.event_store` has the log, the epochs of
+Reading order: :mod:`.stages`, :mod:`.tasks`, :mod:`.coordinator`, :mod:`.adaptive`, :mod:`.recovery`,
+:mod:`.takeover`; :mod:`.split_runner` divides the tasks between two runners; :mod:`.split_assignments` gives
+the splits of sources that can't list them to tasks; :mod:`.event_store` has the log, the epochs of
 coordinators, and the owner of a store; :mod:`sqlfront_engine.spool` has the files, and
 :mod:`sqlfront_engine.storage` the directories and object storages in which logs and files are.
 
@@ -40,6 +41,8 @@ Guarantees:
   second run of another task may make differently.
 * **The result has each row once**, whenever coordinators die. The rows that count are those of one accepted
   attempt of each task; each attempt has files of its own.
+* **A change of the plan is decided once.** The decision is durable before it takes effect; a successor
+  repeats it.
 * **A job has one end.** The end is durable before anybody is told; an ended job never runs again.
 * **A running task is adopted** if the runner's runs outlive the coordinator, and if the task would read the
   same files again. Its end is recorded with the attempt of the former epoch.

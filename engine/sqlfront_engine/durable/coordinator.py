@@ -21,6 +21,7 @@ from typing import Final, TypeAlias
 
 import msgspec
 
+from sqlfront_engine.durable import adaptive
 from sqlfront_engine.durable.division import JobOptions, coalesced, even
 from sqlfront_engine.durable.event_store.event_log import EventLog
 from sqlfront_engine.durable.event_store.events import (
@@ -43,11 +44,12 @@ from sqlfront_engine.durable.event_store.settings import LogState
 from sqlfront_engine.durable.files import remove_others
 from sqlfront_engine.durable.held_outputs import awaits_members, lost_on_members
 from sqlfront_engine.durable.job_state import JobState
+from sqlfront_engine.durable.plan_changes import replanned
 from sqlfront_engine.durable.recovery import Reset, in_order, reset_for
 from sqlfront_engine.durable.runner import TaskEnd, TaskLostError, TaskRunner
 from sqlfront_engine.durable.speculation import Speculation
 from sqlfront_engine.durable.split_assignments import SplitAssignments
-from sqlfront_engine.durable.stages import DIVIDED, JobStage, SplitKind, StagePlan
+from sqlfront_engine.durable.stages import JobStage, SplitKind, StagePlan
 from sqlfront_engine.durable.target import JobTarget, TargetUnavailableError
 from sqlfront_engine.durable.tasks import StageTasks, TaskRun
 from sqlfront_engine.processors.sources.split_scan import SourceUnavailableError
@@ -94,13 +96,13 @@ _News: TypeAlias = TaskEnd | _Written | CancelRequested | _Suspended | _Look
 class Coordinator:
     """The coordinator of one durable job in one epoch.
 
-    ``plan``: the stages of the job. ``state``: the job's state by the events that are durable so far; the
-    coordinator updates it. ``log``: takes the events. ``runner``: runs the tasks. ``folder``: the directory
-    or URL of the job's spool files. ``options``: the options of the job, such as the number of attempts at a
-    task. ``target``: the directory or table that takes the job's rows; None if the rows stay in spool files,
-    which are the result. ``splits``: gives out the splits of the job's SPLIT SCANs, also to the ``runner``;
-    None if the job has no SPLIT SCAN. ``speculation``: chooses tasks for second attempts; None if no task
-    gets one."""
+    ``plan``: the stages of the job, as at its creation. ``state``: the job's state by the events that are
+    durable so far; the coordinator updates it. ``log``: takes the events. ``runner``: runs the tasks.
+    ``folder``: the directory or URL of the job's spool files. ``options``: the options of the job, such as
+    the number of attempts at a task. ``target``: the directory or table that takes the job's rows; None if
+    the rows stay in spool files, which are the result. ``splits``: gives out the splits of the job's SPLIT
+    SCANs, also to the ``runner``; None if the job has no SPLIT SCAN. ``speculation``: chooses tasks for
+    second attempts; None if no task gets one."""
 
     def __init__(
         self,
@@ -114,7 +116,8 @@ class Coordinator:
         splits: SplitAssignments | None = None,
         speculation: Speculation | None = None,
     ) -> None:
-        self.plan, self.state, self._target = plan, state, target
+        self.plan, self.state, self._target = replanned(plan, state.changes), state, target
+        self._exchanges = adaptive.exchanges(self.plan)
         self._splits = SplitAssignments(plan, {}, state) if splits is None else splits
         self._log, self._runner, self._folder, self._options = log, runner, folder, options
         self._news: SimpleQueue[_News] = SimpleQueue()
@@ -219,7 +222,7 @@ class Coordinator:
         files of the last stage as the result. Returns None if a file of the rows is damaged: the task that
         wrote it runs again."""
         last = self.plan.stages[-1]
-        files = self._files(last.number, len(last.outputs) - 1)
+        files = self.state.files_of(last.number, len(last.outputs) - 1)
         rows = sum(file.rows for file in files)
         if self._target is None:
             return JobEnded(JobEnd.FINISHED, rows, Manifest(files))
@@ -343,11 +346,25 @@ class Coordinator:
 
     def _hand_out(self) -> None:
         """Start waiting tasks until the runner has no capacity left, those of early stages first."""
+        self._save_exchanges()
         for stage in self.plan.stages:
-            if self._is_ready(stage):
+            if stage.vertices and not self._waits(stage) and self._is_ready(stage):
                 waiting = self._waiting[stage.number]
                 while waiting and self._busy < min(self._runner.capacity, self._most_busy):
                     self._start(stage, waiting.popleft())
+
+    def _save_exchanges(self) -> None:
+        """Change the plan so that joins of which the held rows came out few need no exchange."""
+        memory = self._runner.task_memory
+        while change := adaptive.broadcast(self._exchanges, self.state, self._options, memory):
+            self._write(change)
+            self.plan = replanned(self.plan, [change])
+            self._exchanges = adaptive.exchanges(self.plan)
+
+    def _waits(self, stage: JobStage) -> bool:
+        """Return whether the stage should wait, since the exchange of its rows may turn out unnecessary."""
+        memory = self._runner.task_memory
+        return adaptive.waits(stage.number, self._exchanges, self.state, self._options, memory)
 
     def _is_ready(self, stage: JobStage) -> bool:
         """Return whether all inputs of the stage are complete. If they are, also begin the stage: write the
@@ -356,6 +373,7 @@ class Coordinator:
         if not all(state.is_complete(source.stage) for source in stage.inputs):
             return False
         if number not in state.stages:
+            self._share_buckets(stage)
             self._write(self._initialized(stage))
         if number not in self._waiting:
             tasks = range(state.stages[number].parallelism)
@@ -363,7 +381,7 @@ class Coordinator:
                 task for task in tasks if TaskId(number, task) not in state.finished
             )
         if number not in self._inputs:
-            self._inputs[number] = tuple(self._files(source.stage, source.output) for source in stage.inputs)
+            self._inputs[number] = tuple(adaptive.files_of(state, source) for source in stage.inputs)
         return True
 
     def _start(self, stage: JobStage, number: int) -> None:
@@ -410,30 +428,30 @@ class Coordinator:
             if task.stage in self._waiting:
                 self._waiting[task.stage].append(task.task)
 
-    def _files(self, stage: int, output: int) -> tuple[SpoolFile, ...]:
-        """Return the spool files of one output of a complete stage, in the order of the stage's tasks.
-        ``output`` is the output's number, from 0."""
-        count = self.state.stages[stage].parallelism
-        return tuple(self.state.finished[TaskId(stage, task)].output.files[output] for task in range(count))
+    def _share_buckets(self, stage: JobStage) -> None:
+        """Decide whether several tasks of the stage, which begins, share its large buckets, unless a former
+        coordinator has decided so."""
+        memory = self._runner.task_memory
+        change = adaptive.split(self.plan, self.state, stage, self._buckets, self._options, memory)
+        if change is not None and stage.number not in self.state.splits:
+            self._write(change)
 
     def _initialized(self, stage: JobStage) -> StageInitialized:
         """Return the event that fixes how many tasks a stage has and which buckets each task reads; the
         caller writes it to the log. If all inputs are divided into buckets, the buckets' sizes in bytes
         decide."""
-        divided = [
-            self._files(source.stage, source.output)
-            for source in stage.inputs
-            if self.plan.output_of(source).kind in DIVIDED
-        ]
-        alike = self._alike(stage)
-        if alike is not None:
+        divided = adaptive.read_by_bucket(self.plan, self.state, stage)
+        others = sum(not source.is_whole for source in stage.inputs) - len(divided)
+        alike, split = self._alike(stage), self.state.splits.get(stage.number)
+        if split is not None:
+            ranges = split.ranges
+        elif alike is not None:
             ranges = alike.ranges
         elif not stage.is_parallel:
             ranges = even(self._buckets, 1)
-        elif divided and len(divided) == len(stage.inputs):
-            buckets = range(self._buckets)
-            sizes = [sum(file.bucket_bytes[one] for files in divided for file in files) for one in buckets]
-            rows = [sum(file.bucket_rows[one] for files in divided for file in files) for one in buckets]
+        elif divided and not others:
+            sizes = adaptive.bucket_sizes(divided, self._buckets)
+            rows = adaptive.bucket_rows(divided, self._buckets)
             ranges = coalesced(sizes, self._options, self._runner.task_memory, rows)
         else:
             ranges = even(self._buckets, self._options.parallelism)
@@ -449,7 +467,7 @@ class Coordinator:
 
     def _tasks(self, stage: JobStage) -> StageTasks:
         begun = self.state.stages[stage.number]
-        return StageTasks(stage, begun.ranges, begun.buckets)
+        return StageTasks(stage, begun.ranges, begun.buckets, self.state.splits.get(stage.number))
 
     # ---- the ends of tasks
 

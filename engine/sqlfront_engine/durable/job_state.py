@@ -18,14 +18,17 @@ from sqlfront_engine.durable.event_store.events import (
     FinishedTask,
     JobEnded,
     JobSubmitted,
+    PlanChanged,
     SinkCommitted,
     SinkPrepared,
+    SplitBuckets,
     SplitsIssued,
     StageInitialized,
     TaskFinished,
     TaskId,
     TasksReset,
 )
+from sqlfront_engine.spool.spool_file import SpoolFile
 from sqlfront_values.errors import InternalError
 
 if TYPE_CHECKING:
@@ -50,20 +53,25 @@ class IssuedSplits(msgspec.Struct, frozen=True):
 
 class JobState:
     """The state of a job after the events in its log. ``epoch``: the epoch of the last coordinator.
-    ``finished``: for each finished task the event with the output that counts. ``finishes``: the number of
-    task ends so far; ``resets``: the number of finished tasks that had to run again. ``restored``: the number
-    of tasks that the last coordinator took as finished from its predecessors. ``issued``: by stage and
-    vertex, the splits that were given to tasks; ``splits_of``: for each task that has ever finished, the
-    numbers of the splits that it reads, by vertex."""
+    ``changes``: the changes of the plan, in order; ``splits``: for each stage with shared buckets its
+    division. ``written``: the bytes of the rows of each output (numbers of stage and output) in the files of
+    finished tasks. ``finished``: for each finished task the event with the output that counts. ``finishes``:
+    the number of task ends so far; ``resets``: the number of finished tasks that had to run again.
+    ``restored``: the number of tasks that the last coordinator took as finished from its predecessors.
+    ``issued``: by stage and vertex, the splits of sources that were given to tasks; ``splits_of``: for each
+    task that has ever finished, the numbers of the splits that it reads, by vertex."""
 
     def __init__(self, events: Iterable[Event] = ()) -> None:
         self.submitted: JobSubmitted | None = None
         self.stages: dict[int, StageInitialized] = {}
         self.issued: dict[tuple[int, str], IssuedSplits] = {}
         self.splits_of: dict[TaskId, dict[str, tuple[int, ...]]] = {}
+        self.changes: list[PlanChanged] = []
+        self.splits: dict[int, SplitBuckets] = {}
         self.finished: dict[TaskId, TaskFinished] = {}
         # The number of finished tasks of each stage.
         self._counts: Counter[int] = Counter()
+        self.written: Counter[tuple[int, int]] = Counter()
         self.cancelled: CancelRequested | None = None
         self.prepared: SinkPrepared | None = None
         self.committed: SinkCommitted | None = None
@@ -85,6 +93,12 @@ class JobState:
         """Return whether the stage has begun and all its tasks are finished."""
         begun = self.stages.get(stage)
         return begun is not None and self._counts[stage] == begun.parallelism
+
+    def files_of(self, stage: int, output: int) -> tuple[SpoolFile, ...]:
+        """Return the spool files of one output of a complete stage, in the order of the stage's tasks.
+        ``output`` is the output's number, from 0."""
+        tasks = range(self.stages[stage].parallelism)
+        return tuple(self.finished[TaskId(stage, task)].output.files[output] for task in tasks)
 
     @property
     def is_delivering(self) -> bool:
@@ -118,12 +132,16 @@ class JobState:
             case SplitsIssued():
                 place = event.stage, event.vertex
                 self.issued[place] = self.issued.get(place, IssuedSplits()).followed(event)
+            case PlanChanged():
+                self.changes.append(event)
+                if isinstance(event.change, SplitBuckets):
+                    self.splits[event.change.stage] = event.change
             case TaskFinished():
                 if event.splits:
                     self.splits_of.setdefault(event.task, event.splits)
                 if event.task not in self.finished:  # else the report is a duplicate
                     self.finished[event.task] = event
-                    self._counts[event.task.stage] += 1
+                    self._count(event, 1)
                     self.finishes += 1
             case TasksReset():
                 self.forget(event.tasks)
@@ -143,6 +161,14 @@ class JobState:
     def forget(self, tasks: Iterable[TaskId]) -> None:
         """Mark tasks as not finished, so that they run again; tasks that were not finished stay so."""
         for task in tasks:
-            if self.finished.pop(task, None) is not None:
-                self._counts[task.stage] -= 1
+            finish = self.finished.pop(task, None)
+            if finish is not None:
+                self._count(finish, -1)
                 self.resets += 1
+
+    def _count(self, finish: TaskFinished, sign: int) -> None:
+        """Add (``sign`` 1) or subtract (-1) a finished task in the sums."""
+        stage = finish.task.stage
+        self._counts[stage] += sign
+        for output, file in enumerate(finish.output.files):
+            self.written[stage, output] += sign * sum(file.bucket_bytes)

@@ -2,7 +2,8 @@
 
 An output is *needed* while a task that reads it is not finished. A lost output that nobody needs costs
 nothing. A task that runs again needs its own inputs, so that the search goes on upstream. If the rows of the
-second run may differ from those of the first, the finished readers of the rows run again, too, downstream.
+second run may differ from those of the first, the finished readers of the rows run again, too, downstream;
+and so do tasks that share a bucket, if one of its files is made anew, since each has read a part of it.
 """
 
 import os
@@ -64,6 +65,12 @@ def reset_for(plan: StagePlan, state: JobState, lost: Collection[TaskId]) -> Res
     make differently. Of a stage that passes once over its sources, all tasks run again if one has to."""
     tasks: set[TaskId] = set()
     changed: set[int] = set()
+    # A second run may write the same rows in other batches, so that a part has other rows.
+    in_parts = {
+        plan.stages[split.stage].inputs[place].stage
+        for split in state.splits.values()
+        for place in split.inputs
+    }
     while True:
         again = {task.stage for task in tasks}
         found = {task for task in lost if is_needed(plan, state, task.stage, again)}
@@ -79,7 +86,7 @@ def reset_for(plan: StagePlan, state: JobState, lost: Collection[TaskId]) -> Res
             stage = plan.stages[task.stage]
             if task.stage in passes or any(source.stage in other for source in stage.inputs):
                 found.add(task)
-            if not finish.deterministic and task in tasks:
+            if task in tasks and (not finish.deterministic or task.stage in in_parts):
                 other.add(task.stage)
         if found <= tasks and other == changed:
             return Reset(frozenset(tasks), frozenset(changed))

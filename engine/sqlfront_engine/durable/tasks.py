@@ -5,15 +5,14 @@ A processor in task ``t`` of ``n`` gets the same instance number and the same pa
 """
 
 import os
-from collections.abc import Sequence
 from typing import Final
 
 import msgspec
 from msgspec.structs import replace
 
 from sqlfront_engine.dag import DAG, Distribution, Edge, Vertex
-from sqlfront_engine.durable.event_store.events import Attempt, Manifest, TaskId
-from sqlfront_engine.durable.stages import DIVIDED, JobStage, OutputKind, StageInput, StageOutput, StagePlan
+from sqlfront_engine.durable.event_store.events import Attempt, Manifest, SplitBuckets, TaskId
+from sqlfront_engine.durable.stages import DIVIDED, JobStage, OutputKind, StageOutput, StagePlan
 from sqlfront_engine.engine import Engine, JobConfig
 from sqlfront_engine.jobs.light_job import LightJob
 from sqlfront_engine.plans.execution_plan import ExecutionSite, Share
@@ -32,11 +31,13 @@ _REPORT: Final = "spooled {}"
 class StageTasks(msgspec.Struct, frozen=True):
     """The division of a stage among tasks. ``ranges``: for each task the half-open range of the buckets that
     it reads. ``buckets``: the number of buckets among which output rows are divided (outputs that each reader
-    reads completely have a single bucket)."""
+    reads completely have a single bucket). ``split``: which parts of shared buckets the tasks read; None = no
+    tasks share a bucket."""
 
     stage: JobStage
     ranges: tuple[tuple[int, int], ...]
     buckets: int
+    split: SplitBuckets | None = None
 
     @property
     def parallelism(self) -> int:
@@ -87,6 +88,26 @@ class TaskRun(msgspec.Struct, frozen=True):
     def paths(self) -> tuple[str, ...]:
         """The paths or URLs of the spool files that the run writes, one for each output of the stage."""
         return tuple(self.path(number) for number in range(len(self.tasks.stage.outputs)))
+
+    def files_of(self, kind: OutputKind, place: int) -> tuple[SpoolFile, ...]:
+        """Return the files that the run reads of the stage's input number ``place``, which is an output of
+        this ``kind``."""
+        files = self.files[place]
+        return files[self.task : self.task + 1] if kind is OutputKind.KEPT else files
+
+    def span(self, kind: OutputKind, place: int) -> tuple[int, int]:
+        """Return the half-open range of buckets that the run reads of the files of an input, which is an
+        output of this ``kind``."""
+        if kind not in DIVIDED:
+            return 0, 1
+        is_whole = self.tasks.stage.inputs[place].is_whole
+        return (0, self.tasks.buckets) if is_whole else self.tasks.ranges[self.task]
+
+    def part(self, place: int) -> tuple[int, int]:
+        """Return which part of the buckets the run reads of the files of an input, from 0, and of how many
+        parts."""
+        split = self.tasks.split
+        return (0, 1) if split is None or place not in split.inputs else split.parts[self.task]
 
     def path(self, output: int) -> str:
         """Return the path or URL of the spool file that the run writes for one output of the stage.
@@ -141,9 +162,10 @@ def fragment(plan: StagePlan, run: TaskRun) -> DAG:
         assert edge.destination is not None
         source, target = vertices.get(edge.source.name), vertices.get(edge.destination.name)
         if source is not None and target is not None:
-            dag.edge(replace(edge, source=source, source_ordinal=output_of(source), destination=target))
-    for stage_input, files in zip(stage.inputs, run.files, strict=True):
-        _add_input(dag, plan, run, stage_input, files)
+            inside = replace(edge, source=source, source_ordinal=output_of(source), destination=target)
+            dag.edge(replace(inside, distribution=Distribution.LOCAL))
+    for place in range(len(stage.inputs)):
+        _add_input(dag, plan, run, place)
     for number, output in enumerate(stage.outputs):
         vertex = vertices[output.vertex]
         name = dag.unique_name(f"write {output.vertex}")
@@ -161,18 +183,16 @@ def _vertex(vertex: Vertex) -> Vertex:
     return replace(vertex, processor=processor, only_on=None, local_parallelism=parallelism)
 
 
-def _add_input(
-    dag: DAG, plan: StagePlan, run: TaskRun, source: StageInput, files: Sequence[SpoolFile]
-) -> None:
-    """Add a SpoolScan of the files of an input to the task's DAG. If the rows are sorted, the scan has one
-    instance per file, so that the edge behind it merges the files."""
+def _add_input(dag: DAG, plan: StagePlan, run: TaskRun, place: int) -> None:
+    """Add a SpoolScan of the files of the stage's input number ``place`` to the task's DAG. If the rows are
+    sorted, the scan has one instance per file, so that the edge behind it merges the files."""
+    source = run.tasks.stage.inputs[place]
     edge, output = plan.dag.edges[source.edge], plan.output_of(source)
     assert edge.destination is not None
-    first, last = run.tasks.ranges[run.task] if output.kind in DIVIDED else (0, 1)
-    if output.kind is OutputKind.KEPT:
-        files = files[run.task : run.task + 1]
+    (first, last), (part, parts) = run.span(output.kind, place), run.part(place)
+    scan = SpoolScan(run.files_of(output.kind, place), first, last, part=part, parts=parts)
     name = dag.unique_name(f"read {edge.source.name}")
-    reader = dag.vertex(name, SpoolScan((*files,), first, last), len(files) if output.sort_keys else 1)
+    reader = dag.vertex(name, scan, len(scan.files) if output.sort_keys else 1)
     dag.edge(
         replace(
             edge,

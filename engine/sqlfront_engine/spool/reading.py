@@ -41,27 +41,33 @@ class SpoolDamaged(OperationalError):
 def read_spool(
     file: SpoolFile,
     buckets: range | None = None,
+    batches: range | None = None,
     *,
     access: FileAccess = EVERYWHERE,
     places: Located = located,
 ) -> Iterator[pa.RecordBatch]:
     """Yield the record batches of the buckets (None = all) in the order of the file, without reading other
-    batches. ``access``: the files that may be opened. ``places``: finds the file's folder. Raises
-    SpoolDamaged, before the first batch or at a batch, if the file is missing or differs from its description
-    ``file``; OperationalError if the file can't be opened for another reason, or if an object storage or a
-    member can't be reached meanwhile."""
+    batches. ``batches``: the numbers, from 0, of those of these batches that are wanted; None = all. If none
+    is wanted, the file isn't opened. ``access``: the files that may be opened. ``places``: finds the file's
+    folder. Raises SpoolDamaged, before the first batch or at a batch, if the file is missing or differs from
+    its description ``file``; OperationalError if the file can't be opened for another reason, or if an object
+    storage or a member can't be reached meanwhile."""
+    chosen = [place for place, bucket in enumerate(file.buckets) if buckets is None or bucket in buckets]
+    if batches is not None:
+        chosen = chosen[max(batches.start, 0) : max(batches.stop, 0)]
+        if not chosen:
+            return
     with _opened(file, access, places) as source:
         with _damages(file):
             schema = _checked_schema(source, file)
         rows = [0] * len(file.bucket_rows)
-        for place, bucket in enumerate(file.buckets):
-            if buckets is None or bucket in buckets:
-                with _damages(file):
-                    batch = _batch(source, file, place, schema)
-                rows[bucket] += batch.num_rows
-                yield batch
+        for place in chosen:
+            with _damages(file):
+                batch = _batch(source, file, place, schema)
+            rows[file.buckets[place]] += batch.num_rows
+            yield batch
         for bucket, written in enumerate(file.bucket_rows):
-            if buckets is None or bucket in buckets:
+            if batches is None and (buckets is None or bucket in buckets):
                 _expect(file, rows[bucket], written, f"rows in bucket {bucket}")
 
 

@@ -25,7 +25,8 @@ from sqlfront_cluster.members.member_list import alone
 from sqlfront_engine.dag import DAG, Edge
 from sqlfront_engine.durable.division import OutputPlace
 from sqlfront_engine.durable.event_store.events import Attempt
-from sqlfront_engine.durable.stages import cut
+from sqlfront_engine.durable.stages import StagePlan, cut
+from sqlfront_engine.durable.tasks import StageTasks
 from sqlfront_engine.engine import Engine
 from sqlfront_engine.processors.sink import ResultSink
 from sqlfront_engine.processors.sources.range import Range
@@ -35,6 +36,11 @@ from sqlfront_values.settings import Settings
 
 JOB = "/store/spool/job-1"
 LEASE = 10.0
+
+
+def _tasks(plan: StagePlan) -> StageTasks:
+    """The one task of the plan's first stage."""
+    return StageTasks(plan.stages[0], ((0, 32),), 32)
 
 
 def _dag() -> bytes:
@@ -63,7 +69,7 @@ class Holder:
     def run(self, epoch: int = 1, number: int = 1) -> SettledRun:
         """Run the task of the first stage, and return the run, which counts."""
         plan = cut(decode_dag(_dag()))
-        request = StartTask(JOB, epoch, 0, ((0, 32),), 32, 0, Attempt(epoch, number), ())
+        request = StartTask(JOB, epoch, _tasks(plan), 0, Attempt(epoch, number), ())
         assert request.task_run(plan).paths
         self.ask(request)
         ends: TaskAnswer = TaskAnswer()
@@ -162,7 +168,7 @@ def test_a_former_coordinator_removes_nothing(holder: Holder) -> None:
 def test_a_job_without_a_name_gets_no_folder(holder: Holder, job: str) -> None:
     """Its tasks fail, and say why."""
     holder.ask(LearnJob(job, 1, "c", _dag(), Settings(), LEASE, OutputPlace.MEMBERS))
-    holder.ask(StartTask(job, 1, 0, ((0, 32),), 32, 0, Attempt(1, 1), ()))
+    holder.ask(StartTask(job, 1, _tasks(cut(decode_dag(_dag()))), 0, Attempt(1, 1), ()))
 
     (end,) = holder.ask(AskEnds(job, 1)).ends
 

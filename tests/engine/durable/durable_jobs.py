@@ -10,7 +10,9 @@ from contextlib import nullcontext
 from pathlib import Path
 from types import MappingProxyType
 
+import msgspec
 import pyarrow as pa
+from msgspec.structs import replace
 
 from sqlfront_engine.dag import DAG, Edge, Vertex
 from sqlfront_engine.durable.coordinator import Coordinator
@@ -54,7 +56,24 @@ SUBMITTED = JobSubmitted(
     engine_version="",
     arrow_version="",
 )
-OPTIONS = JobOptions(parallelism=3, buckets=6, task_size=1)
+OPTIONS = JobOptions(parallelism=3, buckets=6, task_size=1, adaptive=False)
+
+
+class Variant(msgspec.Struct, frozen=True):
+    """A variant of the job. ``options``: those of the coordinator. ``is_skewed``: nine of ten lines are of
+    order 0, so that several tasks of the join share a bucket unless the options forbid it."""
+
+    options: JobOptions = OPTIONS
+    is_skewed: bool = False
+
+
+#: The job with a plan that stays as it is; a job in which the join needs no exchange of the lines, since the
+#: orders are few; and a job in which tasks share a bucket.
+VARIANTS = {
+    "fixed": Variant(),
+    "broadcast": Variant(replace(OPTIONS, adaptive=True)),
+    "split": Variant(replace(OPTIONS, adaptive=True, broadcast_size=0), is_skewed=True),
+}
 
 
 class Ledger(Processor, frozen=True):
@@ -63,6 +82,9 @@ class Ledger(Processor, frozen=True):
 
     path: str
     name: str
+
+    def is_divisible(self, ordinal: int) -> bool:
+        return True
 
     def run(self, context: ProcessorContext) -> Steps:
         line = f"{self.name} {context.global_index}\n"
@@ -104,11 +126,12 @@ class Building:
         return noted
 
 
-def join_dag(ledger: str, lines: int = LINES, *, random: bool = False) -> DAG:
+def join_dag(ledger: str, lines: int = LINES, *, random: bool = False, is_skewed: bool = False) -> DAG:
     """Return a DAG that sums the numbers of lines by customer, in the order of the customers. Its stages:
     orders (0) and lines (1) are exchanged by order, joined and grouped (2), exchanged by customer and grouped
     (3), and sorted (4, one task). ``random``: each line's number is computed with a random number, which
-    doesn't change it, so that the stage of the lines is not deterministic."""
+    doesn't change it, so that the stage of the lines is not deterministic. ``is_skewed``: as for
+    :class:`Variant`."""
     building = Building(ledger)
     dag, noted = building.dag, building.noted
     number = _column(0, "id")
@@ -121,8 +144,12 @@ def join_dag(ledger: str, lines: int = LINES, *, random: bool = False) -> DAG:
     dag.edge(Edge.between(orders, owners))
     line = dag.vertex("lines", Range(0, 1, lines), 1)
     counted = _without_effect(number) if random else number
+    ordered = _modulo(number, ORDERS)
+    if is_skewed:
+        of_last = Call(BIGINT, "div", (_modulo(number, 10), Literal(BIGINT, 9)))
+        ordered = Call(BIGINT, "multiply", (ordered, of_last))
     of_orders = dag.vertex(
-        "of orders", Project((_modulo(number, ORDERS), counted), pa.schema([("o", BIGINT), ("n", BIGINT)])), 1
+        "of orders", Project((ordered, counted), pa.schema([("o", BIGINT), ("n", BIGINT)])), 1
     )
     dag.edge(Edge.between(line, of_orders))
     schemas = pa.schema([("o", BIGINT), ("n", BIGINT)]), pa.schema([("o", BIGINT), ("c", BIGINT)])
@@ -143,11 +170,12 @@ def join_dag(ledger: str, lines: int = LINES, *, random: bool = False) -> DAG:
     return dag
 
 
-def right_answer(lines: int = LINES) -> list[tuple[int, int]]:
+def right_answer(lines: int = LINES, *, is_skewed: bool = False) -> list[tuple[int, int]]:
     """Return the rows that :func:`join_dag` must give, computed without the engine."""
     sums = dict.fromkeys(range(CUSTOMERS), 0)
     for line in range(lines):
-        sums[line % ORDERS % CUSTOMERS] += line
+        order = line % ORDERS * (line % 10 // 9 if is_skewed else 1)
+        sums[order % CUSTOMERS] += line
     return sorted(sums.items())
 
 
@@ -193,7 +221,8 @@ def run_job(
     threads: int = 1,
     *,
     random: bool = False,
-    options: JobOptions = OPTIONS,
+    variant: str = "fixed",
+    options: JobOptions | None = None,
     policy: FailurePolicy = FailurePolicy.FAIL,
     spool: Path | None = None,
     is_owner: bool = True,
@@ -201,12 +230,15 @@ def run_job(
     sources: Mapping[str, object] = MappingProxyType({}),
 ) -> JobEnded:
     """Begin or take over the job in a store below ``folder``, and run it to its end. ``random``: whether the
-    stage of the lines is not deterministic. ``policy``: what the job does if its log can't be written.
-    ``spool``: the folder for the spool files, if it isn't one below ``folder``. ``is_owner``: False for a
-    member of a cluster that owns the store already. ``dag``: the DAG, if it isn't that of :func:`join_dag`;
-    ``sources``: the objects that its sources need."""
+    stage of the lines is not deterministic. ``variant``: a name of :data:`VARIANTS`; ``options``: other ones
+    than those of the variant. ``policy``: what the job does if its log can't be written. ``spool``: the
+    folder for the spool files, if it isn't one below ``folder``. ``is_owner``: False for a member of a
+    cluster that owns the store already. ``dag``: the DAG, if it isn't that of :func:`join_dag`; ``sources``:
+    the objects that its sources need."""
     store = JobStore(LocalFolder(str(folder / "store"), calls), SystemClock())
-    outputs, plan = str(spool or folder / "spool"), cut(dag or join_dag(ledger, random=random))
+    chosen = VARIANTS[variant]
+    plan = cut(dag or join_dag(ledger, random=random, is_skewed=chosen.is_skewed))
+    outputs = str(spool or folder / "spool")
     with owned(store) if is_owner else nullcontext(), Engine(workers=1) as engine:
         claim = store.take_epoch(JOB, cluster=CLUSTER, member="member-1")
         settings = LogSettings(group_window=0.0, policy=policy)
@@ -218,7 +250,10 @@ def run_job(
         me = {"member": "member-1", "incarnation": "i"}
         runner = ThreadRunner(engine, plan, config, threads=threads, **me, splits=splits)
         with log, runner:
-            return Coordinator(plan, state, log, runner, outputs, options, splits=splits).run()
+            coordinator = Coordinator(
+                plan, state, log, runner, outputs, options or chosen.options, splits=splits
+            )
+            return coordinator.run()
 
 
 def rows_of(manifest: Manifest | None) -> list[tuple[object, ...]]:
@@ -242,19 +277,24 @@ def noted_tasks(ledger: Path, plan: StagePlan) -> list[TaskId]:
         if name.startswith("ledger ")
     }
     lines = ledger.read_text().splitlines() if ledger.exists() else []
-    return [TaskId(stage_of[name], int(task)) for name, task in (line.split() for line in lines)]
+    # A stage may have the vertices of several: its tasks are counted by the last one.
+    last = {stage: name for name, stage in stage_of.items()}
+    noted = [(name, int(task)) for name, task in (line.split() for line in lines)]
+    return [TaskId(stage_of[name], task) for name, task in noted if last[stage_of[name]] == name]
 
 
 def calls_of(folder: Path, what: str, number: int) -> SystemCalls:
     """Return the system calls of a process that kills itself or stops, at the moment ``what``: "before" or
-    "after" its fsync with this number; when so many tasks have "finished"; when the job has "ended"; when
-    nothing is left of the job but its result ("clean"); or, without being killed, is "stopped" when so many
-    tasks have finished."""
+    "after" its fsync with this number; when so many tasks have "finished"; when so many changes of the plan
+    are "changed"; when the job has "ended"; when nothing is left of the job but its result ("clean"); or,
+    without being killed, is "stopped" when so many tasks have finished."""
     match what:
         case "before" | "after":
             return KilledAt(number, after=what == "after")
         case "finished":
             return Signalled(folder, lambda state: len(state.finished) >= number, signal.SIGKILL)
+        case "changed":
+            return Signalled(folder, lambda state: len(state.changes) >= number, signal.SIGKILL)
         case "stopped":
             return Signalled(folder, lambda state: len(state.finished) >= number, signal.SIGSTOP)
         case "ended":
@@ -269,18 +309,26 @@ _PROGRAM = """
 import sys
 from pathlib import Path
 from tests.engine.durable.durable_jobs import calls_of, run_job
-folder, ledger, what, number, threads, random = sys.argv[1:]
+folder, ledger, what, number, threads, random, variant = sys.argv[1:]
 calls = calls_of(Path(folder), what, int(number))
-run_job(Path(folder), ledger, calls, int(threads), random=bool(random))
+run_job(Path(folder), ledger, calls, int(threads), random=bool(random), variant=variant)
 """
 
 
 def begin_in_process(
-    folder: Path, ledger: Path, what: str, number: int = 0, *, threads: int = 1, random: bool = False
+    folder: Path,
+    ledger: Path,
+    what: str,
+    number: int = 0,
+    *,
+    threads: int = 1,
+    random: bool = False,
+    variant: str = "fixed",
 ) -> subprocess.Popen[str]:
     """Run the job in another process, and return the process. ``what`` and ``number``: the moment at which
     the process kills itself or stops, as :func:`calls_of` names it."""
-    arguments = (str(folder), str(ledger), what, str(number), str(threads), "random" if random else "")
+    words = (str(number), str(threads), "random" if random else "", variant)
+    arguments = (str(folder), str(ledger), what, *words)
     return subprocess.Popen(
         [sys.executable, "-c", _PROGRAM, *arguments],
         env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
@@ -290,11 +338,20 @@ def begin_in_process(
 
 
 def run_in_process(
-    folder: Path, ledger: Path, what: str, number: int = 0, *, threads: int = 1, random: bool = False
+    folder: Path,
+    ledger: Path,
+    what: str,
+    number: int = 0,
+    *,
+    threads: int = 1,
+    random: bool = False,
+    variant: str = "fixed",
 ) -> int:
     """Run the job as :func:`begin_in_process` does, and return the exit code of the process when it is
     gone."""
-    with begin_in_process(folder, ledger, what, number, threads=threads, random=random) as process:
+    with begin_in_process(
+        folder, ledger, what, number, threads=threads, random=random, variant=variant
+    ) as process:
         _, said = process.communicate()
     assert process.returncode in (0, -signal.SIGKILL), said
     return process.returncode

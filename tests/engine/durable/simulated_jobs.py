@@ -10,21 +10,26 @@ import json
 import os
 import random
 import sys
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from zlib import crc32
 
-from sqlfront_engine.dag import DAG
+from msgspec.structs import replace
+
+from sqlfront_engine.dag import DAG, Edge
 from sqlfront_engine.durable.coordinator import Coordinator
 from sqlfront_engine.durable.division import JobOptions
 from sqlfront_engine.durable.event_store.event_log import EventLog
 from sqlfront_engine.durable.event_store.events import (
+    Attempt,
+    BroadcastJoin,
     CancelRequested,
     Event,
     JobEnd,
     JobEnded,
     Manifest,
+    SplitBuckets,
     TaskFinished,
     TaskId,
 )
@@ -32,12 +37,14 @@ from sqlfront_engine.durable.event_store.job_store import JobStore
 from sqlfront_engine.durable.event_store.settings import LogSettings
 from sqlfront_engine.durable.files import remove_output
 from sqlfront_engine.durable.job_state import JobState
+from sqlfront_engine.durable.plan_changes import replanned
 from sqlfront_engine.durable.runner import Holdings, TaskEnd
 from sqlfront_engine.durable.speculation import Speculation
 from sqlfront_engine.durable.split_assignments import SplitAssignments
 from sqlfront_engine.durable.stages import DIVIDED, JobStage, OutputKind, StageInput, StageOutput, StagePlan
 from sqlfront_engine.durable.takeover import submit, take_over
-from sqlfront_engine.durable.tasks import RunId, TaskRun
+from sqlfront_engine.durable.tasks import RunId, StageTasks, TaskRun
+from sqlfront_engine.processors.forward import Forward
 from sqlfront_engine.spool.reading import SpoolDamaged
 from sqlfront_engine.spool.spool_file import SpoolFile
 from sqlfront_engine.storage.local_folder import LocalFolder
@@ -52,7 +59,12 @@ Rows = list[Row]
 #: The rows of each bucket.
 Buckets = list[Rows]
 
-SPLITS = 12
+#: The rows that a stage without inputs makes, and those of them that have the same key if it is skewed.
+SPLITS, OF_ONE_KEY = 16, 11
+#: The share of plans that are made of joins, whose plans change often.
+JOIN_SHARE = 0.5
+#: The key of a row is its number divided by this.
+KEY = 100
 
 
 class Crash(BaseException):
@@ -63,32 +75,51 @@ class Crash(BaseException):
 
 
 def random_plan(chance: random.Random) -> StagePlan:
-    """Return a plan of two to six stages, each of which reads up to two earlier ones."""
-    count = chance.randint(2, 6)
-    parallel = [chance.random() < 0.8 for _ in range(count - 1)] + [False]
+    """A plan of two to six stages, each of which reads up to two earlier ones. Each stage is the vertex of
+    its number, or of its number and "skewed": of the rows that the latter makes, most have the same key."""
+    count, has_joins = chance.randint(2, 6), chance.random() < JOIN_SHARE
+    counts = [0, 0, 0, 1, 2] if has_joins else [0, 1, 1, 2, 2]  # of inputs
+    parallel = [chance.random() < (0.95 if has_joins else 0.8) for _ in range(count - 1)] + [False]
     deterministic = [chance.random() < 0.7 for _ in range(count)]
+    dag = DAG()
+    skews = ["skewed" if chance.random() < 0.6 else "" for _ in range(count)]
+    vertices = [dag.vertex(f"{number} {skew}", Forward(), 1) for number, skew in enumerate(skews)]
     inputs: list[list[StageInput]] = [[] for _ in range(count)]
     outputs: list[list[StageOutput]] = [[] for _ in range(count)]
     alike = [*range(count)]
     for number in range(count):
-        sources = chance.sample(range(number), min(number, chance.choice([0, 1, 1, 2, 2])))
+        sources = chance.sample(range(number), min(number, chance.choice(counts)))
         if number == count - 1:  # nothing may be left that nobody reads
             sources = sorted({*sources, *(one for one in range(number) if not outputs[one])})
+        unread = [one for one in range(number) if not outputs[one] and parallel[one]]
+        is_join = has_joins and parallel[number] and len(unread) > 1 and chance.random() < 0.7
+        if is_join:
+            sources, deterministic[number] = chance.sample(unread, 2), True
         for source in sources:
-            kind = _random_kind(chance, parallel[source], parallel[number])
+            kind = OutputKind.BY_KEY if is_join else _random_kind(chance, parallel[source], parallel[number])
             if kind is OutputKind.KEPT:
                 first, other = sorted((alike[source], alike[number]))
                 alike = [first if one == other else one for one in alike]
-            output = StageOutput("vertex", kind, (0,) if kind is OutputKind.BY_KEY else ())
+            output = StageOutput(vertices[source].name, kind, (0,) if kind is OutputKind.BY_KEY else ())
             if output not in outputs[source]:
                 outputs[source].append(output)
-            inputs[number].append(StageInput(source, outputs[source].index(output), 0))
-    outputs[-1].append(StageOutput("vertex", OutputKind.RESULT))
-    stages = tuple(
-        JobStage(number, (), parallel[number], (*inputs[number],), (*outputs[number],), deterministic[number])
+            ordinals = len(dag.outbound(vertices[source])), len(inputs[number])
+            inputs[number].append(StageInput(source, outputs[source].index(output), len(dag.edges)))
+            dag.edge(Edge(vertices[source], ordinals[0], vertices[number], ordinals[1]).broadcast())
+    outputs[-1].append(StageOutput(vertices[-1].name, OutputKind.RESULT))
+    stages = [
+        JobStage(
+            number,
+            (vertices[number].name,),
+            parallel[number],
+            (*inputs[number],),
+            (*outputs[number],),
+            deterministic[number],
+        )
         for number in range(count)
-    )
-    return StagePlan(DAG(), stages, tuple(alike))
+    ]
+    plan = StagePlan(dag, tuple(stages), tuple(alike))
+    return replace(plan, stages=tuple(_with_free_inputs(chance, plan, stage) for stage in stages))
 
 
 def _random_kind(chance: random.Random, source: bool, target: bool) -> OutputKind:
@@ -100,56 +131,108 @@ def _random_kind(chance: random.Random, source: bool, target: bool) -> OutputKin
     return chance.choice(kinds)
 
 
-def _read(kind: OutputKind, task: int, span: tuple[int, int], outputs: list[Buckets]) -> Rows:
-    """Return the rows that a task reads of the outputs of a stage's tasks. ``span``: the task's range of
-    buckets."""
+def _with_free_inputs(chance: random.Random, plan: StagePlan, stage: JobStage) -> JobStage:
+    """The stage, which may join the rows of its other inputs to those of a free one (:func:`_made`)."""
+    kinds = [plan.output_of(source).kind for source in stage.inputs]
+    joined = {OutputKind.BY_KEY, OutputKind.ALL}
+    is_join = stage.is_parallel and stage.is_deterministic and plan.is_alone(stage.number)
+    if not is_join or OutputKind.BY_KEY not in kinds or not joined.issuperset(kinds):
+        return stage
+    by_key = [place for place, kind in enumerate(kinds) if kind is OutputKind.BY_KEY]
+    return replace(stage, free=(chance.choice(by_key),)) if chance.random() < 0.8 else stage
+
+
+def _read(run: StageTasks, task: int, place: int, kind: OutputKind, outputs: list[Buckets]) -> Rows:
+    """The rows that a task reads of the outputs of a stage's tasks, at the stage's input ``place``."""
     if kind is OutputKind.KEPT:
         outputs = outputs[task : task + 1]
-    first, last = span if kind in DIVIDED else (0, 1)
-    return [row for buckets in outputs for rows in buckets[first:last] for row in rows]
-
-
-def made(stage: JobStage, run: RunId, tasks: int, read: Rows, scanned: Rows | None) -> Rows:
-    """The rows that a run makes. ``read``: the rows of the stage's inputs; ``scanned``: those of the stage's
-    splits, None if the stage's sources list them."""
-    task, attempt = run.task.task, run.attempt
-    rows: Rows = [(split, ()) for split in range(SPLITS) if split % tasks == task]
-    if scanned is not None:
-        rows = read + scanned
-    elif stage.inputs:
-        rows = read
-    if stage.is_deterministic:
+    first, last = run.ranges[task] if kind in DIVIDED else (0, 1)
+    if run.stage.inputs[place].is_whole:
+        first, last = 0, run.buckets
+    rows = [row for buckets in outputs for rows in buckets[first:last] for row in rows]
+    if run.split is None or place not in run.split.inputs:
         return rows
-    return [
-        (number, (*seen, f"{stage.number}.{task}:{attempt.epoch}.{attempt.number}")) for number, seen in rows
-    ]
+    part, parts = run.split.parts[task]
+    return rows[len(rows) * part // parts : len(rows) * (part + 1) // parts]
 
 
-def _written(output: StageOutput, rows: Rows, buckets: int) -> Buckets:
+def _made(
+    plan: StagePlan, tasks: StageTasks, run: RunId, read: Mapping[int, Rows], scanned: Rows | None
+) -> Rows:
+    """The rows that a run makes of what it has ``read``, by the numbers of the edges. ``plan``: the plan of
+    the job's creation, whose stages are the vertices of the stages of a changed plan. ``scanned``: the rows
+    of the stage's splits, None if the stage's sources list them."""
+    task, attempt = run.task.task, run.attempt
+    made: dict[int, Rows] = {}
+    for vertex in tasks.stage.vertices:
+        number, skew = vertex.split(" ")
+        stage = plan.stages[int(number)]
+        given = [read[each.edge] if each.edge in read else made[each.stage] for each in stage.inputs]
+        if stage.free:
+            rows = _joined(stage, given)
+        elif given or scanned is not None:
+            rows = [row for each in (*given, scanned or ()) for row in each]
+        else:
+            rows = [row for row in _of_source(bool(skew)) if row[0] % tasks.parallelism == task]
+        if not stage.is_deterministic:
+            mark = f"{number}.{task}:{attempt.epoch}.{attempt.number}"
+            rows = [(row, (*seen, mark)) for row, seen in rows]
+        made[stage.number] = rows
+    return made[tasks.stage.number]
+
+
+def _of_source(is_skewed: bool) -> Rows:
+    keys = [0 if is_skewed and split < OF_ONE_KEY else split for split in range(SPLITS)]
+    return [(key * KEY + split, ()) for split, key in enumerate(keys)]
+
+
+def _joined(stage: JobStage, given: list[Rows]) -> Rows:
+    """Each row of the free input, with a mark that stands for all rows of the same key of the others."""
+    (free,) = stage.free
+    partners: defaultdict[int, Rows] = defaultdict(list)
+    for place, rows in enumerate(given):
+        for row in rows if place != free else ():
+            partners[row[0] // KEY].append(row)
+    marks = {key: f"{stage.number}+{crc32(repr(sorted(rows)).encode())}" for key, rows in partners.items()}
+    return [(number, (*seen, marks.get(number // KEY, "none"))) for number, seen in given[free]]
+
+
+def _written(output: StageOutput, rows: Rows, buckets: int, attempt: Attempt) -> Buckets:
+    """The rows in their buckets. Rows by key come in another order in each attempt."""
     written: Buckets = [[] for _ in range(buckets if output.kind in DIVIDED else 1)]
+    if output.kind is OutputKind.BY_KEY:
+        turn = (attempt.epoch * 5 + attempt.number * 3) % max(1, len(rows))
+        rows = rows[turn:] + rows[:turn]
     for place, row in enumerate(rows):
-        bucket = row[0] if output.kind is OutputKind.BY_KEY else place
+        bucket = row[0] // KEY if output.kind is OutputKind.BY_KEY else place
         written[bucket % len(written)].append(row)
     return written
 
 
+def tasks_of(plan: StagePlan, state: JobState, stage: int) -> StageTasks:
+    """The division of a stage that has begun, as the log has it. ``plan``: that of the job's creation."""
+    begun = state.stages[stage]
+    changed = replanned(plan, state.changes)
+    return StageTasks(changed.stages[stage], begun.ranges, begun.buckets, state.splits.get(stage))
+
+
 def right_rows(plan: StagePlan, state: JobState, scanned: Mapping[RunId, Rows]) -> Rows:
-    """Return the result that follows from the accepted attempts of all tasks. ``scanned``: the rows of the
-    splits that runs have read."""
-    all_made: list[list[Rows]] = []
-    for stage in plan.stages:
-        begun = state.stages[stage.number]
-        all_made.append([])
-        for task, span in enumerate(begun.ranges):
-            read: Rows = []
-            for source in stage.inputs:
+    """The result that follows from the accepted attempts of all tasks. ``scanned``: the rows of the splits
+    that runs have read."""
+    made: dict[int, list[tuple[Rows, Attempt]]] = {}
+    for number in sorted(state.stages):
+        tasks = tasks_of(plan, state, number)
+        made[number] = []
+        for task in range(tasks.parallelism):
+            read: dict[int, Rows] = {}
+            for place, source in enumerate(tasks.stage.inputs):
                 output = plan.output_of(source)
-                files = [_written(output, rows, begun.buckets) for rows in all_made[source.stage]]
-                read += _read(output.kind, task, span, files)
-            finish = state.finished[TaskId(stage.number, task)]
-            run = RunId(finish.task, finish.attempt)
-            all_made[-1].append(made(stage, run, begun.parallelism, read, scanned.get(run)))
-    return all_made[-1][0]
+                files = [_written(output, rows, tasks.buckets, by) for rows, by in made[source.stage]]
+                read[source.edge] = _read(tasks, task, place, output.kind, files)
+            attempt = state.finished[TaskId(number, task)].attempt
+            run = RunId(TaskId(number, task), attempt)
+            made[number].append((_made(plan, tasks, run, read, scanned.get(run)), attempt))
+    return made[plan.stages[-1].number][0][0]
 
 
 # ---- the world in which a coordinator runs
@@ -240,6 +323,7 @@ class World:
     def check_start(self, run: TaskRun) -> None:
         """Check that a run may begin: what it reads is durable, and what it makes is not there yet."""
         state = JobState.of(self.store.read(JOB))
+        assert run.tasks == tasks_of(self.plan, state, run.id.stage), "runs by another plan than the log's"
         durable = {file for finish in state.finished.values() for file in finish.output.files}
         assert durable.issuperset(file for files in run.files for file in files), "read before it is durable"
         assert run.id not in state.finished, "runs again for nothing"
@@ -267,21 +351,20 @@ class World:
         return self.write(run, self.rows(run))
 
     def rows(self, run: TaskRun) -> Rows:
-        """Return the rows that a task makes. Raises SpoolDamaged for a file that is lost."""
-        stage, span = run.tasks.stage, run.tasks.ranges[run.task]
-        read: Rows = []
-        for source, files in zip(stage.inputs, run.files, strict=True):
-            kind = self.plan.output_of(source).kind
+        """The rows that a task makes. Raises SpoolDamaged for a file that is lost."""
+        read: dict[int, Rows] = {}
+        for place, source in enumerate(run.tasks.stage.inputs):
+            kind, files = self.plan.output_of(source).kind, run.files[place]
             needed = files[run.task : run.task + 1] if kind is OutputKind.KEPT else files
             found = [_loaded(file, self.place(file.path)) if file in needed else [] for file in files]
-            read += _read(kind, run.task, span, found)
-        return made(stage, run.run_id, run.tasks.parallelism, read, self.scanned.get(run.run_id))
+            read[source.edge] = _read(run.tasks, run.task, place, kind, found)
+        return _made(self.plan, run.tasks, run.run_id, read, self.scanned.get(run.run_id))
 
     def write(self, run: TaskRun, rows: Rows) -> Manifest:
         """Write the rows that a task has made."""
         return Manifest(
             tuple(
-                self._save(run.path(number), _written(output, rows, run.tasks.buckets))
+                self._save(run.path(number), _written(output, rows, run.tasks.buckets, run.attempt))
                 for number, output in enumerate(run.tasks.stage.outputs)
             )
         )
@@ -291,7 +374,9 @@ class World:
         text = json.dumps(buckets)
         Path(self.place(path)).write_text(text)
         counts = tuple(map(len, buckets))
-        return SpoolFile(path, sum(counts), len(text), (), (), (crc32(text.encode()),), counts, counts, "")
+        batches = tuple(bucket for bucket, rows in enumerate(buckets) for _ in rows)
+        checksums = (crc32(text.encode()),)
+        return SpoolFile(path, sum(counts), len(text), batches, (), checksums, counts, counts, "")
 
     def place(self, path: str) -> str:
         """The path at which a spool file is now. Raises SpoolDamaged for a file whose place is lost."""
@@ -336,6 +421,19 @@ def _loaded(file: SpoolFile, path: str | None = None) -> Buckets:
 def _check_rows(rows: Rows, right_ones: Rows) -> None:
     found, right = Counter(rows), Counter(right_ones)
     assert found == right, f"the result lacks {right - found} and has {found - right} too much"
+
+
+def check_changes(plan: StagePlan, state: JobState) -> None:
+    """Raise AssertionError if a decision about the plan was made again."""
+    decided = [event.change for event in state.changes]
+    joined = [change.streamed for change in decided if isinstance(change, BroadcastJoin)]
+    shared = [change.stage for change in decided if isinstance(change, SplitBuckets)]
+    assert len(joined) == len(set(joined)), f"decided again: {decided}"
+    assert len(shared) == len(set(shared)), f"decided again: {decided}"
+    assert state.stages.keys().isdisjoint(joined), "a stage runs that is a part of another one"
+    left = {stage.number for stage in plan.stages} - set(joined)
+    if state.ended is not None and state.ended.state is JobEnd.FINISHED:
+        assert set(state.stages) == left, "a stage was left out"
 
 
 def result_rows(ended: JobEnded) -> Rows:
@@ -437,7 +535,13 @@ class SimulatedCoordinator(Coordinator):
     ) -> None:
         speculation = world.speculation()
         chance = world.chance
-        options = JobOptions(parallelism=chance.randint(1, 4), buckets=chance.randint(4, 8), task_size=1)
+        options = JobOptions(
+            parallelism=chance.choice([1, 2, 3, 4, 5, 5]),
+            buckets=chance.randint(4, 8),
+            task_size=1,
+            adaptive=chance.random() < 0.8,
+            broadcast_size=chance.choice([0, 0, SPLITS, 10 * SPLITS]),
+        )
         super().__init__(
             world.plan, state, log, runner, world.spool, options, world.target, splits, speculation
         )
@@ -508,13 +612,14 @@ def check(world: World, ended: JobEnded) -> None:
             except SpoolDamaged:
                 return  # lost behind the end
             _check_rows(rows, world.right_rows(state))
-        for stage in plan.stages:
-            same = state.stages[plan.alike[stage.number]].ranges
-            assert state.stages[stage.number].ranges == same, "kept rows are divided in another way"
+        for number, stage in state.stages.items():
+            same = state.stages[plan.alike[number]].ranges
+            assert stage.ranges == same, "kept rows are divided in another way"
     elif ended.state is JobEnd.FAILED:
         assert ended.error is not None, "the job failed without an error"
         message = ended.error.message
         assert any(part in message for part in world.errors), f"no fault gives this error: {message}"
+    check_changes(plan, state)
     left = set(os.listdir(world.spool)) if os.path.isdir(world.spool) else set()
     kept = set() if ended.result is None else {os.path.basename(file.path) for file in ended.result.files}
     assert left <= kept, f"files are left: {left - kept}"

@@ -15,10 +15,10 @@ from sqlfront_engine.durable.stages import JobStage, SplitKind, StagePlan
 from sqlfront_engine.durable.tasks import RunId, TaskRun
 from sqlfront_engine.processors.sources.split_scan import SplitScan
 from sqlfront_values.errors import OperationalError
-from tests.engine.durable.simulated_jobs import SPLITS, SimulatedRunner, World
+from tests.engine.durable.simulated_jobs import KEY, SPLITS, SimulatedRunner, World
 
 #: The vertex of a stage that has the scan.
-SCAN = "scan {}"
+SCAN = "{} scan"
 
 
 class SimulatedEnumerator:
@@ -118,19 +118,23 @@ class SplitWorld(World):
 
 def _with_scans(plan: StagePlan, chance: random.Random) -> StagePlan:
     """The plan with scans in some stages, and at least in the first."""
-    dag, stages = DAG(), list(plan.stages)
+    stages, scans = list(plan.stages), {}
     for number, stage in enumerate(stages):
         if number and chance.random() > (0.2 if stage.inputs else 0.7):
             continue
         kind = chance.choice([SplitKind.RESTORABLE, SplitKind.PASSED_ONCE])
         is_restorable, name = kind is SplitKind.RESTORABLE, SCAN.format(number)
-        dag.vertex(name, SplitScan(name, name, (), is_restorable))
+        scans[stage.vertices[0]] = name, SplitScan(name, name, (), is_restorable)
         stages[number] = replace(
             stage,
             vertices=(name,),
             splits=kind,
             is_deterministic=stage.is_deterministic and is_restorable,
+            free=(),
         )
+    dag = DAG()
+    for vertex in plan.dag:
+        dag.vertex(*scans.get(vertex.name, (vertex.name, vertex.processor)))
     return StagePlan(dag, tuple(stages), plan.alike)
 
 
@@ -177,4 +181,4 @@ class SimulatedScanRunner(SimulatedRunner):
 
 def _row(split: bytes) -> tuple[int, tuple[str, ...]]:
     number, passed = split.split()
-    return int(number), (f"pass {int(passed)}",)
+    return int(number) * KEY, (f"pass {int(passed)}",)

@@ -78,7 +78,7 @@ EXAMPLES: list[Event] = [
         rows_out=5,
     ),
     events.TasksReset(tasks=(TASK,), reason="missing"),
-    events.PlanChanged(decision="broadcast", stages=(4, 5), plan=b"p", plan_hash="h"),
+    events.PlanChanged(events.BroadcastJoin(stage=5, streamed=4, held=(3,)), "few rows"),
     events.SinkPrepared(token="t", staged=("a", "b")),
     events.SinkCommitted(token="t"),
     events.CancelRequested(user="ada", at=1),

@@ -11,7 +11,13 @@ import pytest
 
 from sqlfront_engine.durable import coordinator, files, held_outputs, recovery, takeover
 from sqlfront_engine.durable.coordinator import Coordinator
-from sqlfront_engine.durable.event_store.events import CancelRequested, TaskFinished, TaskId
+from sqlfront_engine.durable.event_store.events import (
+    CancelRequested,
+    Event,
+    PlanChanged,
+    TaskFinished,
+    TaskId,
+)
 from sqlfront_engine.durable.event_store.job_store import EpochClaim
 from sqlfront_engine.durable.job_state import JobState
 from sqlfront_engine.durable.recovery import Reset
@@ -151,6 +157,42 @@ def _targets_are_not_asked_for_the_rows(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Coordinator, "_settled", lambda self: None)
 
 
+def _changes_of_the_plan_are_forgotten(patch: pytest.MonkeyPatch) -> None:
+    over = takeover.take_over
+
+    def taken(*arguments: object, **options: object) -> object:
+        log, state = over(*arguments, **options)  # type: ignore[arg-type]
+        state.changes.clear()
+        state.splits.clear()
+        return log, state
+
+    patch.setattr("tests.engine.durable.simulated_jobs.take_over", taken)
+
+
+def _changes_of_the_plan_are_not_durable(patch: pytest.MonkeyPatch) -> None:
+    write = Coordinator._write
+
+    def written(self: Coordinator, event: Event) -> None:
+        if isinstance(event, PlanChanged):
+            self.state.apply(event)
+        else:
+            write(self, event)
+
+    patch.setattr(Coordinator, "_write", written)
+
+
+def _parts_of_other_files_are_mixed(patch: pytest.MonkeyPatch) -> None:
+    found = recovery.reset_for
+
+    def reset(plan: StagePlan, state: JobState, lost: Collection[TaskId]) -> Reset:
+        with pytest.MonkeyPatch.context() as inner:
+            inner.setattr(state, "splits", {})
+            return found(plan, state, lost)
+
+    patch.setattr(coordinator, "reset_for", reset)
+    patch.setattr(recovery, "reset_for", reset)
+
+
 # ---- faults planted into the splits of sources that can't list them
 
 
@@ -273,19 +315,22 @@ def _second_attempts_outlive_resets(patch: pytest.MonkeyPatch) -> None:
 #: The planted faults, and where to begin with the search for a seed that finds each: at the first such seed,
 #: since the seeds before it take half a minute.
 PLANTED: dict[Plant, int] = {
-    _resets_are_not_logged: 0,
-    _resets_are_not_carried_out: 0,
-    _readers_of_other_rows_stay: 34,
-    _outputs_are_read_before_they_are_durable: 4,
-    _stale_runs_count: 34,
+    _resets_are_not_logged: 6,
+    _resets_are_not_carried_out: 3,
+    _readers_of_other_rows_stay: 161,
+    _outputs_are_read_before_they_are_durable: 0,
+    _stale_runs_count: 424,
     _decisions_are_made_anew: 0,
-    _accepted_files_are_removed: 7,
+    _accepted_files_are_removed: 24,
     _files_are_left: 0,
-    _a_cancel_is_not_durable: 5,
-    _file_lists_are_kept_too_long: 0,
-    _kept_rows_are_divided_anew: 0,
-    _accepted_records_are_not_made_durable: 34,
-    _targets_are_not_asked_for_the_rows: 2,
+    _a_cancel_is_not_durable: 21,
+    _file_lists_are_kept_too_long: 3,
+    _kept_rows_are_divided_anew: 73,
+    _accepted_records_are_not_made_durable: 26,
+    _targets_are_not_asked_for_the_rows: 10,
+    _changes_of_the_plan_are_forgotten: 12,
+    _changes_of_the_plan_are_not_durable: 10,
+    _parts_of_other_files_are_mixed: 900,
 }
 #: The same for faults that only jobs with such sources show.
 PLANTED_SPLITS: dict[Plant, int] = {

@@ -30,7 +30,7 @@ from sqlfront_values.columns.batches import slices
 from sqlfront_values.errors import InternalError, OperationalError, ProgrammingError
 from sqlfront_values.partitioning.partitions import partition_ids
 from sqlfront_values.types import BIGINT, DOUBLE, STRING
-from tests.engine.spool.files import NAME, names, stored_rows
+from tests.engine.spool.files import NAME, names, stored_rows, write_spool
 
 SCHEMA = pa.schema([("n", BIGINT), ("s", STRING)])
 ROWS: list[tuple[object, ...]] = [(1, "a"), (2, "b"), (None, "a"), (3, None), (2, "b"), (5, "é"), (None, "c")]
@@ -190,6 +190,23 @@ def test_the_scan_gives_the_rows_of_its_buckets(tmp_path: Path) -> None:
     expected = [row for file in files for row in stored_rows(file, range(1, 3))]
 
     verify_processor(SpoolScan(files, 1, 3), [], expected, ordered=True)
+
+
+@pytest.mark.parametrize("parts", [1, 2, 3, 7, 50])
+def test_the_parts_of_some_buckets_have_each_row_once(tmp_path: Path, parts: int) -> None:
+    """Parts are made of record batches, whether one file has several or several files have one each."""
+    counts, files = (5, 0, 1, 1), []
+    for place, count in enumerate(counts):
+        folder = tmp_path / str(place)
+        folder.mkdir()
+        wanted = [(BATCH.slice(number, 2), bucket) for number in range(count) for bucket in (0, 2)]
+        batches = [(BATCH, 1), *wanted]
+        files.append(write_spool(folder, batches, 3, settings=SpoolSettings(buffer_size=1)))
+    scan = SpoolScan(tuple(files), 2, 3)
+    read = [run_processor(msgspec.structs.replace(scan, part=part, parts=parts), []) for part in range(parts)]
+
+    assert [row for batches in read for row in rows_of(batches)] == rows_of(run_processor(scan, []))
+    assert max(map(len, read)) == -(-sum(counts) // parts)
 
 
 @pytest.mark.parametrize("instances", [1, 2, 3, 5])

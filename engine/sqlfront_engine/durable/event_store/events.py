@@ -124,6 +124,28 @@ class JobError(_Part, frozen=True):
         return JobError(type(error).__name__, error.message, error.condition, error.sqlstate, error.hint)
 
 
+class BroadcastJoin(_Part, frozen=True, tag_field="kind", tag="broadcast_join"):
+    """A join without an exchange of the rows that it streams. The vertices of the stage ``streamed``, which
+    has not begun, become a part of the join's stage ``stage``; each task of the join reads all rows of the
+    stages ``held``, which were to be read by key."""
+
+    stage: int
+    streamed: int
+    held: tuple[int, ...]
+
+
+class SplitBuckets(_Part, frozen=True, tag_field="kind", tag="split_buckets"):
+    """A division of a stage in which several tasks share a bucket. ``ranges``: for each task the half-open
+    range of buckets that the task reads. ``parts``: for each task the number of the part that it reads, from
+    0, and the number of parts, (0, 1) = everything; a part has a share of the record batches of the inputs at
+    the places ``inputs``, and all rows of the other inputs."""
+
+    stage: int
+    inputs: tuple[int, ...]
+    ranges: tuple[tuple[int, int], ...]
+    parts: tuple[tuple[int, int], ...]
+
+
 class JobEnd(Enum):
     """The final states of a job."""
 
@@ -259,14 +281,11 @@ class TasksReset(Event, frozen=True):
 
 class PlanChanged(Event, frozen=True):
     """The plan was changed while the job runs (adaptive execution). This event is durable before the change
-    takes effect; a replay repeats the change instead of deciding again. ``decision`` names the kind (a
-    broadcast join, coalesced or split partitions), ``stages`` the new stages, ``plan`` (encoded) their
-    plan."""
+    takes effect; a replay repeats the ``change`` instead of deciding again. ``reason``: a text that says what
+    was changed, and why."""
 
-    decision: str
-    stages: tuple[int, ...]
-    plan: bytes
-    plan_hash: str
+    change: BroadcastJoin | SplitBuckets
+    reason: str
 
 
 class SinkPrepared(Event, frozen=True):
@@ -338,7 +357,7 @@ KINDS: Final = {
         EventKind(4, 1, SplitsListed),
         EventKind(5, 2, TaskFinished),
         EventKind(6, 1, TasksReset),
-        EventKind(7, 1, PlanChanged),
+        EventKind(7, 2, PlanChanged),
         EventKind(8, 1, SinkPrepared),
         EventKind(9, 1, SinkCommitted),
         EventKind(10, 1, CancelRequested),
