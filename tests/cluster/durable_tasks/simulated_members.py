@@ -360,6 +360,8 @@ class SimulatedMemberRunner(MemberRunner):
         kept: Collection[str],
     ) -> None:
         super().adopt(wants, ended, kept)
+        for _, run, _ in self._tasks.values():
+            self._world.check_reading(run)
         self._world.adopted += len(self._tasks)
 
     def start(self, run: TaskRun, ended: Callable[[TaskEnd], None]) -> None:

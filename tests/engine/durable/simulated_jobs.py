@@ -61,8 +61,6 @@ Buckets = list[Rows]
 
 #: The rows that a stage without inputs makes, and those of them that have the same key if it is skewed.
 SPLITS, OF_ONE_KEY = 16, 11
-#: The share of plans that are made of joins, whose plans change often.
-JOIN_SHARE = 0.5
 #: The key of a row is its number divided by this.
 KEY = 100
 
@@ -77,7 +75,7 @@ class Crash(BaseException):
 def random_plan(chance: random.Random) -> StagePlan:
     """A plan of two to six stages, each of which reads up to two earlier ones. Each stage is the vertex of
     its number, or of its number and "skewed": of the rows that the latter makes, most have the same key."""
-    count, has_joins = chance.randint(2, 6), chance.random() < JOIN_SHARE
+    count, has_joins = chance.randint(2, 6), chance.random() < 0.5
     counts = [0, 0, 0, 1, 2] if has_joins else [0, 1, 1, 2, 2]  # of inputs
     parallel = [chance.random() < (0.95 if has_joins else 0.8) for _ in range(count - 1)] + [False]
     deterministic = [chance.random() < 0.7 for _ in range(count)]
@@ -322,11 +320,15 @@ class World:
 
     def check_start(self, run: TaskRun) -> None:
         """Check that a run may begin: what it reads is durable, and what it makes is not there yet."""
+        self.check_reading(run)
+        assert run.id not in JobState.of(self.store.read(JOB)).finished, "runs again for nothing"
+
+    def check_reading(self, run: TaskRun) -> None:
+        """Check that a run follows the plan, and reads files that count."""
         state = JobState.of(self.store.read(JOB))
         assert run.tasks == tasks_of(self.plan, state, run.id.stage), "runs by another plan than the log's"
         durable = {file for finish in state.finished.values() for file in finish.output.files}
         assert durable.issuperset(file for files in run.files for file in files), "read before it is durable"
-        assert run.id not in state.finished, "runs again for nothing"
 
     def splits(self, state: JobState) -> SplitAssignments | None:
         """The splits that an epoch's coordinator gives to tasks. ``state``: at the beginning of the epoch."""

@@ -201,7 +201,7 @@ def test_the_parts_of_some_buckets_have_each_row_once(tmp_path: Path, parts: int
         folder.mkdir()
         wanted = [(BATCH.slice(number, 2), bucket) for number in range(count) for bucket in (0, 2)]
         batches = [(BATCH, 1), *wanted]
-        files.append(write_spool(folder, batches, 3, settings=SpoolSettings(buffer_size=1)))
+        files.append(write_spool(folder, batches, 3, settings=SpoolSettings(buffer_size=1000)))
     scan = SpoolScan(tuple(files), 2, 3)
     read = [run_processor(msgspec.structs.replace(scan, part=part, parts=parts), []) for part in range(parts)]
 
