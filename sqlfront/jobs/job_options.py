@@ -112,7 +112,7 @@ JOB_OPTIONS: Final = (
         "adaptive",
         "switch",
         0,
-        0,
+        1,
         "true: the sizes of the rows that were written may change the plan of a running job",
     ),
     JobOption(
@@ -205,6 +205,9 @@ def job_settings(options: Mapping[str, str]) -> JobSettings:
 
     >>> job_settings({"Task-Size": "1m", "job-event.store.group-window": "20 ms"}).log.group_window
     0.02
+    >>> settings = job_settings({"adaptive": "True", "speculation": "true"}).tasks
+    >>> settings.adaptive, settings.speculation
+    (True, True)
     """
     given: dict[bool, dict[str, object]] = {False: {}, True: {}}
     for name, text in options.items():
