@@ -32,12 +32,12 @@ FILTERED = """
 
 
 def make_tables(connection: Connection, folder: str, rows: int) -> None:
-    """Make the tables ``streamed`` of ``rows`` rows and ``held`` of a tenth of them."""
+    """Make the tables ``streamed`` of ``rows`` rows and ``held`` of half of them."""
     for file in range(FILES):
         first, last = rows * file // FILES, rows * (file + 1) // FILES
         query = f"""
-            SELECT id, CASE WHEN id % 20 > 0 THEN 7 ELSE id % {rows // 10} END AS k,
-                id * 7919 % {rows // 10} AS j, id % 1000 AS v, concat('row ', id) AS t
+            SELECT id, CASE WHEN id % 20 > 0 THEN 7 ELSE id % {rows // 2} END AS k,
+                id * 7919 % {rows // 2} AS j, id % 1000 AS v, concat('row ', id) AS t
             FROM range({first}, {last})
         """
         location = f"TABLE streamed USING parquet LOCATION '{folder}/streamed' AS"
@@ -46,7 +46,7 @@ def make_tables(connection: Connection, folder: str, rows: int) -> None:
         f"""
         CREATE TABLE held USING parquet LOCATION '{folder}/held' AS
         SELECT id AS k, id % 10 AS g, concat('a name that is as long as names often are, ', id) AS n
-        FROM range({rows // 10})
+        FROM range({rows // 2})
         """
     )
 

@@ -18,11 +18,6 @@ from sqlfront_values.errors import ProgrammingError
 _SIZE: Final = re.compile(r"([0-9]{1,18})\s*([kmgt]?)(?:i?b)?", re.IGNORECASE)
 _FACTORS: Final = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 _DURATION: Final = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)\s*(ms|s|min|h)?", re.IGNORECASE)
-#: The values of kinds that are words.
-_WORDS: Final[Mapping[str, Mapping[str, FailurePolicy | bool]]] = {
-    "policy": {policy.value: policy for policy in FailurePolicy},
-    "switch": {"true": True, "false": False},
-}
 _SECONDS: Final = {"ms": 0.001, "s": 1.0, "min": 60.0, "h": 3600.0}
 
 
