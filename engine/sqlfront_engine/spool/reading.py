@@ -1,7 +1,7 @@
 """Reading of spool files: checks that a file is as its description says, and reads the record batches of
 some buckets."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Final
 from zlib import crc32
@@ -18,6 +18,9 @@ from sqlfront_values.errors import OperationalError
 
 #: The bytes before the schema at the beginning of an Arrow IPC file.
 _MAGIC: Final = 8
+#: Bytes of record batches that are read at a time, unless a single batch has more: a read of a small batch
+#: costs more than its decoding.
+_GROUP: Final = 2**20
 #: Without threads: the instances of operators are the engine's threads.
 _OPTIONS: Final = pa.ipc.IpcReadOptions(use_threads=False)
 
@@ -61,11 +64,12 @@ def read_spool(
         with _damages(file):
             schema = _checked_schema(source, file)
         rows = [0] * len(file.bucket_rows)
-        for place in chosen:
+        for group in _groups(file, chosen):
             with _damages(file):
-                batch = _batch(source, file, place, schema)
-            rows[file.buckets[place]] += batch.num_rows
-            yield batch
+                found = _batches(source, file, group, schema)
+            for place, batch in zip(group, found, strict=True):
+                rows[file.buckets[place]] += batch.num_rows
+                yield batch
         for bucket, written in enumerate(file.bucket_rows):
             if batches is None and (buckets is None or bucket in buckets):
                 _expect(file, rows[bucket], written, f"rows in bucket {bucket}")
@@ -94,17 +98,34 @@ def _checked_schema(source: pa.NativeFile, file: SpoolFile) -> pa.Buffer:
     return reader.schema.serialize()
 
 
-def _batch(source: pa.NativeFile, file: SpoolFile, place: int, schema: pa.Buffer) -> pa.RecordBatch:
-    """Return the record batch number ``place``, after comparing the checksum of its bytes. ``schema``: the
-    file's schema as the beginning of an Arrow IPC stream."""
-    first, last = file.offsets[place : place + 2]
-    source.seek(first)
-    data = source.read_buffer(last - first)
-    _expect(file, crc32(data), file.checksums[place], f"as the checksum of batch {place}")
-    stream = data.slice(_MAGIC) if place == 0 else pa.py_buffer(b"".join([schema, data]))
-    batch = pa.ipc.open_stream(stream, options=_OPTIONS).read_next_batch()
-    check_bounds(batch)
-    return batch
+def _groups(file: SpoolFile, chosen: Sequence[int]) -> Iterator[range]:
+    """Group the numbers of record batches, which ascend: batches of a group follow each other in the file,
+    and are not many bytes together."""
+    begin = 0
+    for end, place in enumerate(chosen, 1):
+        first = chosen[begin]
+        is_last = end == len(chosen) or chosen[end] != place + 1
+        if is_last or file.offsets[place + 2] - file.offsets[first] > _GROUP:
+            yield range(first, place + 1)
+            begin = end
+
+
+def _batches(source: pa.NativeFile, file: SpoolFile, group: range, schema: pa.Buffer) -> list[pa.RecordBatch]:
+    """Return the record batches with these numbers, after comparing the checksum of the bytes of each.
+    ``schema``: the file's schema as the beginning of an Arrow IPC stream."""
+    begin, end = file.offsets[group.start], file.offsets[group.stop]
+    source.seek(begin)
+    data = source.read_buffer(end - begin)
+    view = memoryview(data)
+    for place in group:
+        of_batch = view[file.offsets[place] - begin : file.offsets[place + 1] - begin]
+        _expect(file, crc32(of_batch), file.checksums[place], f"as the checksum of batch {place}")
+    stream = data.slice(_MAGIC) if group.start == 0 else pa.py_buffer(b"".join([schema, data]))
+    reader = pa.ipc.open_stream(stream, options=_OPTIONS)
+    batches = [reader.read_next_batch() for _ in group]
+    for batch in batches:
+        check_bounds(batch)
+    return batches
 
 
 def _expect(file: SpoolFile, found: int | str, written: int | str, what: str) -> None:

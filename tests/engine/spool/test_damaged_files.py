@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 from sqlfront_engine.file_access import NOWHERE, FileAccess
+from sqlfront_engine.spool import reading
 from sqlfront_engine.spool.reading import SpoolDamaged, read_spool
 from sqlfront_engine.spool.spool_file import Compression, SpoolFile, SpoolSettings
 from sqlfront_values.errors import OperationalError, ProgrammingError
@@ -120,7 +121,10 @@ def test_a_file_with_other_numbers_is_damage(
         read_all(change(file))
 
 
-def test_damage_between_two_batches_is_found_where_it_is_read(tmp_path: Path) -> None:
+def test_damage_between_two_batches_is_found_where_it_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reading, "_GROUP", 0)
     file = write_spool(tmp_path, [(ROWS, 0), (ROWS, 1)], 2, settings=QUICK)
     batches = read_spool(file)
     next(batches)

@@ -91,7 +91,7 @@ def test_a_storage_that_does_not_answer_is_no_damage(bucket: Path, monkeypatch: 
 
         def read(self, size: int) -> bytes:
             self.reads += 1
-            if self.reads > 3:
+            if self.reads > 2:
                 raise RuntimeError("connection reset")
             data: bytes = self.real.read(size)  # type: ignore[attr-defined]
             return data
