@@ -1,6 +1,7 @@
 """A runner of durable jobs' tasks on the members of a cluster."""
 
 import logging
+import math
 import os
 import threading
 import time
@@ -83,6 +84,8 @@ class MemberRunner(ClosingContext):
     ``incarnation``: the unique id of this process; ``patience``: the seconds for which :meth:`retain` waits
     at most."""
 
+    #: Seconds until a member that did not answer is asked again.
+    retry_after = 1.0
     #: The members go on with the runs for a time if this process ends.
     is_lasting: Final = True
 
@@ -105,12 +108,12 @@ class MemberRunner(ClosingContext):
         self._teaching: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
         self._lock = threading.Lock()
         # Guarded by the lock: the members that know the job; those that have known it once in this epoch;
-        # those that did not answer, as long as the member list has them; the tasks that run; those that wait
-        # for a member, each with the time at which its wait ends; the members of runs that have ended with
-        # files; and what to tell members of such runs.
+        # those that did not answer, with the time, as long as the member list has them; the tasks that run;
+        # those that wait for a member, each with the time at which its wait ends; the members of runs that
+        # have ended with files; and what to tell members of such runs.
         self._taught: set[str] = set()
         self._met: set[str] = set()
-        self._silent: set[str] = set()
+        self._silent: dict[str, float] = {}
         # Guarded by the lock, and told by the condition: the members that have not said yet what they have
         # from former coordinators; what the others have; and whether the wait for the former is over.
         self._said = threading.Condition(self._lock)
@@ -152,15 +155,20 @@ class MemberRunner(ClosingContext):
             self._start(member, run, ended)
 
     def _chosen(self, run: TaskRun) -> str | None:
-        """Return the member for a run, None if the cluster has no member. If another attempt at the run's
-        task is under way, the member is another one, if there is one."""
+        """Return the member for a run, None if the cluster has no member that may answer. If another attempt
+        at the run's task is under way, the member is another one, if there is one. A member that did not
+        answer is asked again if no other one answers, but only after :attr:`retry_after` seconds: if a
+        process with all members is lost, the member list has the members for a moment more."""
         with self._lock:
             others = {member for member, other, _ in self._tasks.values() if other.id == run.id}
             busy = Counter(member for member, _, _ in self._tasks.values())
-            present = self._present()
-            self._silent.intersection_update(present)
-            answering = [name for name in present if name not in self._silent | self._asked]
-            return min(answering or present, key=lambda name: (name in others, busy[name]), default=None)
+            present, now = self._present(), time.monotonic()
+            self._silent = {name: since for name, since in self._silent.items() if name in present}
+            answering = [name for name in present if name not in self._silent and name not in self._asked]
+            retried = [
+                name for name in present if now - self._silent.get(name, -math.inf) >= self.retry_after
+            ]
+            return min(answering or retried, key=lambda name: (name in others, busy[name]), default=None)
 
     def _start(self, member: str, run: TaskRun, ended: Callable[[TaskEnd], None]) -> None:
         with self._lock:
@@ -363,7 +371,7 @@ class MemberRunner(ClosingContext):
         TaskLostError."""
         with self._lock:
             self._taught.discard(member)
-            self._silent.add(member)
+            self._silent[member] = time.monotonic()
             lost = [run for run, task in self._tasks.items() if task[0] == member]
             tasks = [self._tasks.pop(run) for run in lost]
         if tasks:

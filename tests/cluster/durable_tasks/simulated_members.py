@@ -310,6 +310,8 @@ class MemberWorld(World):
 class SimulatedMemberRunner(MemberRunner):
     """The runner of a coordinator, which asks the members when chance says so."""
 
+    retry_after = 0.0
+
     def __init__(self, world: MemberWorld, epoch: int) -> None:
         self._world = world
         self.stopped = False
