@@ -97,16 +97,26 @@ def test_progress_is_shown_until_rows_are(printing: tuple[Terminal, Path], name:
     shell.run(r"\format table")
 
 
+def leave_less(shell: Terminal) -> str:
+    """Type Ctrl-C until the prompt is back, as a user does: less answers a Ctrl-C that comes in the moment
+    before it waits for a key with a beep, and stays. Return the screen."""
+    for _ in range(5):
+        shell.send("\x03")
+        while shell.pump(1.0):
+            pass
+        if shell.text().endswith(PROMPT.rstrip()):
+            break
+    return shell.wait_for_prompt()
+
+
 @pytest.mark.skipif(shutil.which("less") is None, reason="needs less")
 def test_ctrl_c_leaves_less(tmp_path: Path) -> None:
     with Terminal(folder=tmp_path, environment={"PAGER": "less"}) as shell:
         shell.clear()
         shell.enter(HUGE)
         shell.wait("a text beside\n:")
-        printed = cancel(shell)
-        assert b"cancelled after" in printed
+        assert "cancelled after" in leave_less(shell)
         assert "1 row" in shell.run("select 1 as a;")
         shell.enter("select id from range(1000);")
         shell.wait(" 30\n")
-        shell.send("\x03")  # rows may still be on their way to less
-        assert b"failed" not in shell.drain(until=PROMPT.rstrip().encode())
+        assert "failed" not in leave_less(shell)  # rows may still be on their way to less
