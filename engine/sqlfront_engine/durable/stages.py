@@ -100,7 +100,7 @@ class StageInput(msgspec.Struct, frozen=True):
 class JobStage(msgspec.Struct, frozen=True):
     """A stage: a part of the DAG that tasks run. ``vertices``: the names of its vertices, in topological
     order. ``is_parallel``: True if any number of tasks may divide the work, False if one task does it.
-    ``is_deterministic``: a second run of a task over the same files gives the same rows in the same order.
+    ``is_deterministic``: a second run of a task gives the same rows, and each row to the same reading task.
     ``splits``: how the tasks divide the splits of the stage's sources. ``free``: the places in ``inputs`` of
     the inputs by key whose rows may go to any task (:mod:`.free_inputs`)."""
 
@@ -183,6 +183,9 @@ def cut(dag: DAG) -> StagePlan:
     if len(sinks) != 1:
         raise InterfaceError(f"the DAG of a durable job needs one result, not {len(sinks)}")
     outputs[numbers[sinks[0]]].append(StageOutput(sinks[0], OutputKind.RESULT))
+    is_ordered: list[bool] = []
+    for part, sources in zip(parts, inputs, strict=True):
+        is_ordered.append(_is_ordered(dag, part) and all(is_ordered[source.stage] for source in sources))
     stages = tuple(
         JobStage(
             number,
@@ -190,7 +193,7 @@ def cut(dag: DAG) -> StagePlan:
             parallel[number],
             (*inputs[number],),
             (*outputs[number],),
-            _is_deterministic(dag, part, outputs[number]),
+            _is_deterministic(dag, part, outputs[number], is_ordered=is_ordered[number]),
             _splits([dag[name].processor for name in part]),
         )
         for number, part in enumerate(parts)
@@ -208,18 +211,25 @@ def _with_free_inputs(dag: DAG, stage: JobStage) -> JobStage:
     return replace(stage, free=tuple(places))
 
 
-def _is_deterministic(dag: DAG, part: Sequence[str], outputs: Sequence[StageOutput]) -> bool:
-    """Return whether a second run of the part over the same files gives the same rows, with each row for the
-    same task: no expression calls a function such as ``rand``, no source is passed over once, and rows that
-    are dealt to tasks come in an order that doesn't depend on the memory, by which operators cut their rows
-    into blocks. Nothing else can differ, since a task reads its files in a fixed order."""
+def _is_ordered(dag: DAG, part: Sequence[str]) -> bool:
+    """Return whether the part emits rows in an order that depends on nothing but the order of its inputs.
+    Other operators cut their rows into blocks by the memory, which another member may not have."""
+    inner = [dag[name].processor for name in part if dag.inbound(dag[name])]
+    return all(isinstance(processor, _ROW_BY_ROW) for processor in inner)
+
+
+def _is_deterministic(
+    dag: DAG, part: Sequence[str], outputs: Sequence[StageOutput], *, is_ordered: bool
+) -> bool:
+    """Return whether a second run of the part gives the same rows, with each row for the same task, even if
+    tasks of earlier stages have run again as well: no expression calls a function such as ``rand``, no source
+    is passed over once, and rows that are dealt to tasks come in the same order each time (``is_ordered``:
+    :func:`_is_ordered` is true of this part and of all parts before)."""
     processors = [dag[name].processor for name in part]
     if any(isinstance(each, SplitScan) and not each.is_restorable for each in processors):
         return False
-    if any(output.kind is OutputKind.DEALT for output in outputs):
-        inner = [dag[name].processor for name in part if dag.inbound(dag[name])]
-        if not all(isinstance(processor, _ROW_BY_ROW) for processor in inner):
-            return False
+    if not is_ordered and any(output.kind is OutputKind.DEALT for output in outputs):
+        return False
     values = [getattr(each, name) for each in processors for name in each.__struct_fields__]
     return all(is_deterministic(expression) for value in values for expression in expressions_in(value))
 

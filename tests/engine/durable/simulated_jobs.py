@@ -105,6 +105,13 @@ def random_plan(chance: random.Random) -> StagePlan:
             inputs[number].append(StageInput(source, outputs[source].index(output), len(dag.edges)))
             dag.edge(Edge(vertices[source], ordinals[0], vertices[number], ordinals[1]).broadcast())
     outputs[-1].append(StageOutput(vertices[-1].name, OutputKind.RESULT))
+    ordered: list[bool] = []
+    for number in range(count):
+        kinds = {outputs[source.stage][source.output].kind for source in inputs[number]}
+        keeps = OutputKind.BY_KEY not in kinds  # rows by key come in another order in each attempt
+        ordered.append(keeps and all(ordered[source.stage] for source in inputs[number]))
+        if not ordered[number] and any(output.kind is OutputKind.DEALT for output in outputs[number]):
+            deterministic[number] = False  # each row may go to another task
     stages = [
         JobStage(
             number,

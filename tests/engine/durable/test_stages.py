@@ -90,6 +90,24 @@ def test_rows_are_dealt_alike_again_if_no_operator_cuts_them(
     assert all(stage.is_deterministic for stage in others)
 
 
+@pytest.mark.parametrize(("before", "is_deterministic"), [(Forward(), True), (LIMIT, False)])
+def test_rows_are_dealt_alike_again_if_earlier_stages_keep_their_order(
+    before: Processor, is_deterministic: bool
+) -> None:
+    dag = DAG()
+    scan, first = _scan(dag, "scan"), dag.vertex("first", before, 1, OnlyOn())
+    dealing, last = dag.vertex("dealing", Forward(), 1, OnlyOn()), dag.vertex("last", Forward(), 1)
+    dag.edge(Edge.between(scan, first).to_one().distribute_to())
+    dag.edge(Edge.between(first, dealing).to_one().distribute_to())
+    dag.edge(Edge.between(dealing, last).distributed())
+
+    stages = {stage.vertices[-1]: stage for stage in cut(_result(dag, last)).stages}
+    (output,) = stages["dealing"].outputs
+    assert output.kind is OutputKind.DEALT
+    assert stages["dealing"].is_deterministic is is_deterministic
+    assert stages["last"].is_deterministic
+
+
 def test_two_readers_of_rows_divided_alike_share_a_file() -> None:
     dag = DAG()
     scan, one, two = _scan(dag, "scan"), dag.vertex("one", Forward(), 1), dag.vertex("two", Forward(), 1)
