@@ -105,13 +105,6 @@ def random_plan(chance: random.Random) -> StagePlan:
             inputs[number].append(StageInput(source, outputs[source].index(output), len(dag.edges)))
             dag.edge(Edge(vertices[source], ordinals[0], vertices[number], ordinals[1]).broadcast())
     outputs[-1].append(StageOutput(vertices[-1].name, OutputKind.RESULT))
-    ordered: list[bool] = []
-    for number in range(count):
-        kinds = {outputs[source.stage][source.output].kind for source in inputs[number]}
-        keeps = OutputKind.BY_KEY not in kinds  # rows by key come in another order in each attempt
-        ordered.append(keeps and all(ordered[source.stage] for source in inputs[number]))
-        if not ordered[number] and any(output.kind is OutputKind.DEALT for output in outputs[number]):
-            deterministic[number] = False  # each row may go to another task
     stages = [
         JobStage(
             number,
@@ -202,10 +195,13 @@ def _joined(stage: JobStage, given: list[Rows]) -> Rows:
     return [(number, (*seen, marks.get(number // KEY, "none"))) for number, seen in given[free]]
 
 
-def _written(output: StageOutput, rows: Rows, buckets: int, attempt: Attempt) -> Buckets:
-    """The rows in their buckets. Rows by key come in another order in each attempt."""
+def _written(stage: JobStage, output: StageOutput, rows: Rows, buckets: int, attempt: Attempt) -> Buckets:
+    """The rows in their buckets. Rows by key come in another order in each attempt. Rows are dealt otherwise
+    in each attempt, unless the stage is deterministic: then the order in which they come must not matter."""
     written: Buckets = [[] for _ in range(buckets if output.kind in DIVIDED else 1)]
-    if output.kind is OutputKind.BY_KEY:
+    if output.kind is OutputKind.DEALT:
+        rows = sorted(rows)
+    if output.kind is OutputKind.BY_KEY or (output.kind is OutputKind.DEALT and not stage.is_deterministic):
         turn = (attempt.epoch * 5 + attempt.number * 3) % max(1, len(rows))
         rows = rows[turn:] + rows[:turn]
     for place, row in enumerate(rows):
@@ -232,7 +228,8 @@ def right_rows(plan: StagePlan, state: JobState, scanned: Mapping[RunId, Rows]) 
             read: dict[int, Rows] = {}
             for place, source in enumerate(tasks.stage.inputs):
                 output = plan.output_of(source)
-                files = [_written(output, rows, tasks.buckets, by) for rows, by in made[source.stage]]
+                stage = tasks_of(plan, state, source.stage).stage
+                files = [_written(stage, output, rows, tasks.buckets, by) for rows, by in made[source.stage]]
                 read[source.edge] = _read(tasks, task, place, output.kind, files)
             attempt = state.finished[TaskId(number, task)].attempt
             run = RunId(TaskId(number, task), attempt)
@@ -371,10 +368,11 @@ class World:
 
     def write(self, run: TaskRun, rows: Rows) -> Manifest:
         """Write the rows that a task has made."""
+        stage = run.tasks.stage
         return Manifest(
             tuple(
-                self._save(run.path(number), _written(output, rows, run.tasks.buckets, run.attempt))
-                for number, output in enumerate(run.tasks.stage.outputs)
+                self._save(run.path(number), _written(stage, output, rows, run.tasks.buckets, run.attempt))
+                for number, output in enumerate(stage.outputs)
             )
         )
 
