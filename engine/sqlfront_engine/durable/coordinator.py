@@ -11,7 +11,6 @@ runs.
 """
 
 import logging
-import math
 from collections import Counter, deque
 from collections.abc import Collection, Iterable
 from contextlib import suppress
@@ -22,7 +21,7 @@ from typing import Final, TypeAlias
 import msgspec
 
 from sqlfront_engine.durable import adaptive
-from sqlfront_engine.durable.division import JobOptions, coalesced, even
+from sqlfront_engine.durable.division import JobOptions
 from sqlfront_engine.durable.event_store.event_log import EventLog
 from sqlfront_engine.durable.event_store.events import (
     Attempt,
@@ -35,14 +34,15 @@ from sqlfront_engine.durable.event_store.events import (
     Manifest,
     SinkCommitted,
     SinkPrepared,
-    StageInitialized,
     TaskFinished,
     TaskId,
     TasksReset,
 )
 from sqlfront_engine.durable.event_store.settings import LogState
+from sqlfront_engine.durable.failures import TaskFailures
 from sqlfront_engine.durable.files import remove_others
 from sqlfront_engine.durable.held_outputs import awaits_members, lost_on_members
+from sqlfront_engine.durable.initialization import initialized
 from sqlfront_engine.durable.job_state import JobState
 from sqlfront_engine.durable.plan_changes import replanned
 from sqlfront_engine.durable.recovery import Reset, in_order, reset_for
@@ -55,21 +55,12 @@ from sqlfront_engine.durable.tasks import StageTasks, TaskRun
 from sqlfront_engine.processors.sources.split_scan import SourceUnavailableError
 from sqlfront_engine.spool.reading import SpoolDamaged
 from sqlfront_engine.spool.spool_file import SpoolFile
-from sqlfront_values.errors import NO_MEMORY, Error, InternalError, OperationalError
+from sqlfront_values.errors import Error, InternalError
 
 logger: Final = logging.getLogger(__name__)
 
-_MORE_MEMORY: Final = (
-    "a larger memory_limit gives a task enough memory, and so do more parts (CREATE JOB ... OPTIONS (buckets"
-    " n)), unless the rows share one key"
-)
-_ONE_TASK: Final = "one task has to hold these rows; a larger memory_limit gives it enough memory"
 #: The class of the SQLSTATEs of lost connections.
 _CONNECTION: Final = "08"
-#: The losses of a task, with the members that ran it, after which the job fails.
-MOST_LOSSES: Final = 20
-#: The name of the function that distributes rows by key, as the log has it.
-HASH_FUNCTION: Final = "murmur3_32, seed 42"
 
 
 class _Written(msgspec.Struct, frozen=True):
@@ -128,14 +119,11 @@ class Coordinator:
         self._speculation = speculation
         # The number of runs that have not ended, with those that were given up.
         self._busy = 0
-        # The most runs at a time; fewer once the memory did not suffice for all of them.
-        self._most_busy = math.inf
         # The tasks to hand out, and the files to read, of the stages that have begun.
         self._waiting: dict[int, deque[int]] = {}
         self._inputs: dict[int, tuple[tuple[SpoolFile, ...], ...]] = {}
         self._attempts: Counter[TaskId] = Counter()
-        self._failures: Counter[TaskId] = Counter()
-        self._losses: Counter[TaskId] = Counter()
+        self._failures = TaskFailures(options.attempts)
         # Guards the request to cancel, and whether the end of the job is decided.
         self._deciding = Lock()
         self._asked = state.cancelled
@@ -350,8 +338,13 @@ class Coordinator:
         for stage in self.plan.stages:
             if stage.vertices and not self._waits(stage) and self._is_ready(stage):
                 waiting = self._waiting[stage.number]
-                while waiting and self._busy < min(self._runner.capacity, self._most_busy):
+                while waiting and not self._is_full:
                     self._start(stage, waiting.popleft())
+
+    @property
+    def _is_full(self) -> bool:
+        """Whether as many tasks run as may run at a time."""
+        return self._busy >= min(self._runner.capacity, self._failures.most_runs)
 
     def _save_exchanges(self) -> None:
         """Change the plan so that joins of which the held rows came out few need no exchange."""
@@ -374,7 +367,8 @@ class Coordinator:
             return False
         if number not in state.stages:
             self._share_buckets(stage)
-            self._write(self._initialized(stage))
+            memory = self._runner.task_memory
+            self._write(initialized(self.plan, state, stage, self._buckets, self._options, memory))
         if number not in self._waiting:
             tasks = range(state.stages[number].parallelism)
             self._waiting[number] = deque(
@@ -408,9 +402,8 @@ class Coordinator:
             return
         for run in self._speculation.slow(self._running.values()):
             stage = run.tasks.stage
-            is_full = self._busy >= min(self._runner.capacity, self._most_busy)
             is_able = stage.splits is SplitKind.LISTED and run.files == self._inputs.get(stage.number)
-            if is_full or not is_able or run.id in self._seconds:
+            if self._is_full or not is_able or run.id in self._seconds:
                 continue
             second = msgspec.structs.replace(run, attempt=self._next_attempt(run.id))
             self._seconds[run.id] = second
@@ -435,35 +428,6 @@ class Coordinator:
         change = adaptive.split(self.plan, self.state, stage, self._buckets, self._options, memory)
         if change is not None and stage.number not in self.state.splits:
             self._write(change)
-
-    def _initialized(self, stage: JobStage) -> StageInitialized:
-        """Return the event that fixes how many tasks a stage has and which buckets each task reads; the
-        caller writes it to the log. If all inputs are divided into buckets, the buckets' sizes in bytes
-        decide."""
-        divided = adaptive.read_by_bucket(self.plan, self.state, stage)
-        others = sum(not source.is_whole for source in stage.inputs) - len(divided)
-        alike, split = self._alike(stage), self.state.splits.get(stage.number)
-        if split is not None:
-            ranges = split.ranges
-        elif alike is not None:
-            ranges = alike.ranges
-        elif not stage.is_parallel:
-            ranges = even(self._buckets, 1)
-        elif divided and not others:
-            sizes = adaptive.bucket_sizes(divided, self._buckets)
-            rows = adaptive.bucket_rows(divided, self._buckets)
-            ranges = coalesced(sizes, self._options, self._runner.task_memory, rows)
-        else:
-            ranges = even(self._buckets, self._options.parallelism)
-        return StageInitialized(stage.number, ranges, self._buckets, "", HASH_FUNCTION if divided else None)
-
-    def _alike(self, stage: JobStage) -> StageInitialized | None:
-        """Return the decision about an earlier stage whose work must be divided in the same way as that of
-        ``stage`` (:attr:`StagePlan.alike`); None if there is no such stage yet."""
-        alike = self.plan.alike
-        return next(
-            (done for done in self.state.stages.values() if alike[done.stage] == alike[stage.number]), None
-        )
 
     def _tasks(self, stage: JobStage) -> StageTasks:
         begun = self.state.stages[stage.number]
@@ -533,25 +497,9 @@ class Coordinator:
             self._runner.settle(end, counts=False)
 
     def _note_failure(self, task: TaskId, error: Error) -> None:
-        """Count a failure of a task, and raise the error if it fails the job: if the task has failed
-        ``JobOptions.attempts`` times, or if the error is no OperationalError, so that another attempt would
-        fail, too. After a lack of memory, fewer tasks run at a time. Losses of members are counted apart: a
-        task that was lost :data:`MOST_LOSSES` times fails the job, since the task may be what kills the
-        members. An error of a source that can't be reached is raised, too: it leaves the job to a
-        successor."""
-        if isinstance(error, SourceUnavailableError):
-            raise error
-        if isinstance(error, TaskLostError):
-            self._losses[task] += 1
-            if self._losses[task] >= MOST_LOSSES:
-                raise error
-            return
-        self._failures[task] += 1
-        if error.sqlstate == NO_MEMORY:
-            self._most_busy = max(1, self._busy // 2)
-            error.hint = _MORE_MEMORY if self.plan.stages[task.stage].is_parallel else _ONE_TASK
-        if not isinstance(error, OperationalError) or self._failures[task] >= self._options.attempts:
-            raise error
+        """Count a failure of a task; raise the error if it ends the job in this epoch."""
+        is_parallel = self.plan.stages[task.stage].is_parallel
+        self._failures.note(task, error, is_parallel=is_parallel, busy=self._busy)
 
     def _reset_producer(self, error: SpoolDamaged) -> None:
         """Run the task again whose spool file is missing or damaged, and all tasks whose output depends on

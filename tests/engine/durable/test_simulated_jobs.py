@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from sqlfront_engine.durable import coordinator, files, held_outputs, recovery, takeover
+from sqlfront_engine.durable import coordinator, files, held_outputs, initialization, recovery, takeover
 from sqlfront_engine.durable.coordinator import Coordinator
 from sqlfront_engine.durable.event_store.events import (
     CancelRequested,
@@ -146,7 +146,7 @@ def _file_lists_are_kept_too_long(patch: pytest.MonkeyPatch) -> None:
 
 
 def _kept_rows_are_divided_anew(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Coordinator, "_alike", lambda self, stage: None)
+    patch.setattr(initialization, "_alike", lambda plan, state, stage: None)
 
 
 def _accepted_records_are_not_made_durable(patch: pytest.MonkeyPatch) -> None:
