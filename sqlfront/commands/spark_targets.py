@@ -15,7 +15,7 @@ from sqlfront.commands.copies import follow_directory
 from sqlfront.commands.run import StatementRun, overflow_of
 from sqlfront.jobs.spooled_rows import SpooledRows
 from sqlfront.state.context import Context
-from sqlfront_connectors.files.table import has_files_of
+from sqlfront_connectors.files.table import has_files_of, visible_files
 from sqlfront_connectors.files.table_files import TableFiles
 from sqlfront_engine.durable.target import TargetUnavailableError
 from sqlfront_engine.spool.spool_file import SpoolFile
@@ -45,6 +45,8 @@ def spark_target(run: StatementRun, statement: Insert, rows: LogicalPlan) -> Tab
     table = run.spark.table_files(name_parts(statement.name))
     if table is not None:
         run.context.files.check(table.location)
+        if statement.overwrite:
+            file_tables.check_overwrite(run.spark.link, table)
         _assigned(rows, statement, table)
     return table
 
@@ -75,7 +77,7 @@ class SparkTarget:
         table = self._table.table(context.files)
         with overflow_of(self._statement.name):
             StatementRun(context, token=token).store(table, plan, overwrite=self._statement.overwrite)
-        self._follow()
+        self._follow(token)
 
     def settle(self, token: str) -> bool:
         """Return whether the table has the rows of the job. If it has them, also tell Spark of the new files,
@@ -83,7 +85,7 @@ class SparkTarget:
         Spark can't be reached."""
         if not has_files_of(self._table.location, token, self._run.context.files):
             return False
-        self._follow()
+        self._follow(token)
         return True
 
     def _check_unchanged(self) -> None:
@@ -91,6 +93,8 @@ class SparkTarget:
         table isn't as it was when the job was created."""
         with self._asking() as link:
             present = file_tables.table_files(link, self._table.name)
+            if self._statement.overwrite:
+                file_tables.check_overwrite(link, self._table)
         if present != self._table:
             raise OperationalError(
                 f"the table {quoted(self._table.name)} of Spark, the target of the job, has been altered or"
@@ -98,9 +102,13 @@ class SparkTarget:
                 sqlstate="40001",
             )
 
-    def _follow(self) -> None:
-        """Have Spark and this session forget what they have cached of the table's former files."""
+    def _follow(self, token: str) -> None:
+        """Have Spark know the partitions of the job's files, and have Spark and this session forget what they
+        have cached of the table's former files."""
         with self._asking() as link:
+            if self._table.partitioned:
+                paths = visible_files(self._table.location, self._run.context.files)
+                file_tables.register_partitions(link, self._table, token, paths)
             file_tables.refresh_files(link, self._table)
         follow_directory(self._run, self._table.location)
 

@@ -305,6 +305,13 @@ def has_files_of(location: str, token: str, access: FileAccess) -> bool:
     """Return whether the directory ``location`` has the files of the insert with the token ``token``: True if
     any file's name has the token, since all files of an insert appear at once; False if the directory doesn't
     exist. Raises OperationalError if the directory can't be listed."""
+    return any(token in os.path.basename(path) for path in visible_files(location, access))
+
+
+def visible_files(location: str, access: FileAccess) -> tuple[str, ...]:
+    """Return the paths of all files in the directory ``location`` and below that readers see, after the
+    commits of dead writers are completed; empty if the directory doesn't exist. Raises OperationalError if
+    the directory can't be listed."""
     with contextlib.suppress(OSError, Error):
         finish_dead(location, access)
     try:
@@ -312,8 +319,8 @@ def has_files_of(location: str, token: str, access: FileAccess) -> bool:
     except OperationalError as error:
         if error.condition != PATH_NOT_FOUND:
             raise
-        return False
-    return any(token in os.path.basename(file.path) for file in found.files)
+        return ()
+    return tuple(file.path for file in found.files)
 
 
 def _nothing() -> None:

@@ -2,16 +2,23 @@
 
 The rows that Spark reads from such a table are those of the files in the table's directory, so that a file
 that is moved into the directory adds rows. Spark is asked for the table's description before, and is told
-afterwards that the files have changed.
+afterwards that the files have changed. Of a table with PARTITIONED BY, Spark reads the registered partitions
+only, so that it is told of the partitions, too.
 """
 
 import os
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from sqlfront_connectors.files.directory import check_contents
 from sqlfront_connectors.files.file_write import WRITTEN
 from sqlfront_connectors.files.locations.listing_options import EVERY_FILE, listing_options
+from sqlfront_connectors.files.locations.partition_directories import (
+    NULL_DIRECTORY,
+    escape,
+    partition_below,
+    unescape,
+)
 from sqlfront_connectors.files.locations.paths import is_glob, local_path
 from sqlfront_connectors.files.table_files import TableFiles
 from sqlfront_connectors.spark.failures import ours
@@ -31,6 +38,12 @@ _TABLES: Final = ("MANAGED", "EXTERNAL")
 _OF_METASTORE: Final = "serialization.format"
 #: The metadata key of the value that a column gets if an INSERT leaves the column out.
 _DEFAULT: Final = "CURRENT_DEFAULT"
+#: The setting by which INSERT OVERWRITE replaces all rows, or only the partitions that get rows.
+_OVERWRITE_MODE: Final = "spark.sql.sources.partitionOverwriteMode"
+#: Partitions that one statement registers or removes at most: Spark parses its text.
+_AT_ONCE: Final = 1000
+#: The values of a partition as texts, None for null.
+_Values: TypeAlias = tuple[str | None, ...]
 #: The words in the JSON form of a column that doesn't take nulls, in itself or inside of its values.
 _NOT_NULL: Final = ('"nullable":false', '"containsNull":false', '"valueContainsNull":false')
 
@@ -60,7 +73,72 @@ def table_files(link: "SparkLink", name: Sequence[str]) -> TableFiles:
     except NotSupportedError as error:
         raise _refused(shown, error.message) from error
     defaulted = tuple(field.name for field in fields if _DEFAULT in field.metadata)
-    return TableFiles(tuple(name), location, format_name, options, schema, defaulted)
+    columns = _partition_columns(told)
+    if columns:
+        _check_partitions(link, shown, told, name, location)
+    return TableFiles(tuple(name), location, format_name, options, schema, defaulted, columns)
+
+
+def check_overwrite(link: "SparkLink", files: TableFiles) -> None:
+    """Raise NotSupportedError if Spark's own INSERT OVERWRITE would replace only the partitions that get
+    rows, and not all rows of the table."""
+    if files.partitioned and link.setting(_OVERWRITE_MODE).lower() == "dynamic":
+        raise _refused(".".join(map(quoted, files.name)), f"INSERT OVERWRITE while {_OVERWRITE_MODE}=dynamic")
+
+
+def register_partitions(link: "SparkLink", files: TableFiles, token: str, paths: Sequence[str]) -> None:
+    """Register the partitions into which the files with ``token`` in their names were put, and remove those
+    without a file from Spark's catalog: an INSERT OVERWRITE has replaced their files. Does nothing for a
+    table without PARTITIONED BY; repetition does no harm. ``paths``: the files of the table."""
+    if not files.partitioned:
+        return
+    reference = ".".join(map(quoted, files.name))
+    known = link.partitions(files.name, files.partitioned)
+    added: set[_Values] = set()
+    filled: set[_Values] = set()
+    for path in paths:
+        values = _values(files, path)
+        filled.add(values)
+        if token in os.path.basename(path):
+            added.add(values)
+    with ours():
+        for specs in _specs(files, added - known.keys()):
+            link.analysed(f"ALTER TABLE {reference} ADD IF NOT EXISTS {' '.join(specs)}")
+        for specs in _specs(files, known.keys() - filled):
+            link.analysed(f"ALTER TABLE {reference} DROP IF EXISTS {', '.join(specs)}")
+
+
+def _values(files: TableFiles, path: str) -> _Values:
+    """Return the values, as texts, of the partition to which the file at ``path`` belongs."""
+    found = dict(partition_below(files.location, path))
+    texts = (found.get(name) for name in files.partitioned)
+    return tuple(None if text is None else unescape(text) for text in texts)
+
+
+def _specs(files: TableFiles, partitions: Collection[_Values]) -> Iterator[list[str]]:
+    """Yield the clauses PARTITION (...) that name the partitions, as many at a time as one statement has."""
+    clauses = sorted(_spec(files, values) for values in partitions)
+    for first in range(0, len(clauses), _AT_ONCE):
+        yield clauses[first : first + _AT_ONCE]
+
+
+def _spec(files: TableFiles, values: _Values) -> str:
+    """Return the clause PARTITION (...) that names a partition.
+
+    >>> import pyarrow as pa
+    >>> files = TableFiles(("spark_catalog", "a", "t"), "/t", "csv", {}, pa.schema([]), (), ("d", "e"))
+    >>> _spec(files, ("it's", None))
+    "PARTITION (`d` = 'it\\\\'s', `e` = NULL)"
+    """
+    given = zip(files.partitioned, values, strict=True)
+    return f"PARTITION ({', '.join(f'{quoted(name)} = {_literal(value)}' for name, value in given)})"
+
+
+def _literal(text: str | None) -> str:
+    if text is None:
+        return "NULL"
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
 
 
 def refresh_files(link: "SparkLink", files: TableFiles) -> None:
@@ -89,10 +167,33 @@ def _check_kind(shown: str, told: Mapping[str, object]) -> None:
         raise _refused(shown, f"a {str(told['type']).lower()}")
     if _format(told) not in WRITTEN:
         raise _refused(shown, f"a table of the format {_format(told)}")
-    if "partition_columns" in told:
-        raise _refused(shown, "a table with PARTITIONED BY")
     if "num_buckets" in told:
         raise _refused(shown, "a table with CLUSTERED BY ... INTO BUCKETS")
+
+
+def _partition_columns(told: Mapping[str, object]) -> tuple[str, ...]:
+    columns = told.get("partition_columns", ())
+    assert isinstance(columns, list | tuple)
+    return tuple(map(str, columns))
+
+
+def _check_partitions(
+    link: "SparkLink", shown: str, told: Mapping[str, object], name: Sequence[str], location: str
+) -> None:
+    """Raise NotSupportedError for a table whose partitions are no directories of the table that the catalog
+    knows. ``told``: Spark's description of the table. ``location``: the table's directory."""
+    if told.get("partition_provider") != "Catalog":
+        raise _refused(shown, "a table with PARTITIONED BY whose partitions are not in Spark's catalog")
+    columns = _partition_columns(told)
+    try:
+        found = link.partitions(name, columns)
+    except NotSupportedError as error:
+        raise _refused(shown, f"a table with PARTITIONED BY: {error.message}") from error
+    for values, path in found.items():
+        texts = (NULL_DIRECTORY if value is None else escape(value) for value in values)
+        below = [f"{escape(column)}={text}" for column, text in zip(columns, texts, strict=True)]
+        if os.path.normpath(path) != os.path.join(location, *below):
+            raise _refused(shown, f"the partition {'/'.join(below)} with a LOCATION of its own")
 
 
 def _format(told: Mapping[str, object]) -> str:

@@ -7,6 +7,7 @@ from functools import partial
 from hashlib import sha256
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
+from urllib.parse import unquote, urlsplit
 
 import msgspec
 import pyarrow as pa
@@ -19,7 +20,7 @@ from sqlfront_connectors.spark.sessions.remote import RemoteSession
 from sqlfront_connectors.spark.sessions.watch import Watcher, is_query, last_change
 from sqlfront_connectors.spark.types import logical_schema, quoted, without_columns
 from sqlfront_engine.jobs.query_run import QueryRun
-from sqlfront_values.errors import DatabaseError
+from sqlfront_values.errors import DatabaseError, NotSupportedError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -214,6 +215,20 @@ class SparkLink:
             described = msgspec.json.decode(self._session.sql(text, [], {}).collect()[0][0])
         assert isinstance(described, dict)
         return described
+
+    def partitions(
+        self, parts: Sequence[str], columns: Sequence[str]
+    ) -> Mapping[tuple[str | None, ...], str]:
+        """Return the registered partitions of a table of Spark's session catalog: the path of each
+        partition's directory, by the partition's values as texts, None for null. ``parts``: catalog, database
+        and name. ``columns``: the names of the partition columns. Raises NotSupportedError over Spark
+        Connect, which tells the partitions, but not their directories."""
+        if not isinstance(self._session, ClassicSession):
+            raise NotSupportedError("the directories of a table's partitions, over Spark Connect")
+        _, database, table = parts
+        with self._asking():
+            found = self._session.partitions(database, table, columns)
+        return {values: unquote(urlsplit(location).path) for values, location in found.items()}
 
     @property
     def has_driver_here(self) -> bool:

@@ -230,7 +230,7 @@ def _arm(step: str, number: int) -> None:
             StatementTarget.put = _dying_after(StatementTarget.put)  # type: ignore[method-assign]
             SparkTarget.put = _dying_after(SparkTarget.put)  # type: ignore[method-assign]
         case "placed":
-            SparkTarget._follow = lambda self: _die()  # type: ignore[method-assign]
+            SparkTarget._follow = lambda *_: _die()  # type: ignore[method-assign]
         case "erase":
             JobStore.remove = lambda *_: _die()  # type: ignore[method-assign]
         case "erased":

@@ -1,6 +1,7 @@
 """Durable jobs that put their rows into tables of Spark."""
 
 import os
+import shutil
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,7 +17,7 @@ from tests.programs import printed
 from tests.sqlfront.jobs.handles import job_of
 from tests.sqlfront.jobs.killed import NAME, run_killed
 from tests.sqlfront.jobs.waiting import wait_until
-from tests.sqlfront.spark.durable_targets import SINK, make_table
+from tests.sqlfront.spark.durable_targets import PARTITIONED, SINK, make_table
 from tests.sqlfront.spark.written_values import KINDS, source
 
 pytestmark = pytest.mark.spark
@@ -287,12 +288,99 @@ def test_casts_and_conditions_are_those_of_sparks_own_insert(
         beside.sql("DROP TABLE theirs")
 
 
+#: Columns by which a table is partitioned: types, and values.
+KEYS = {
+    "text": ("STRING", ["'a'", "'x y/z=%25'", "NULL", "''", "'it''s'", r"'a\\\\b'", "'é{[]}^:#?*'"]),
+    "date": ("DATE", ["date'2020-02-29'", "NULL", "date'0001-01-01'"]),
+    "moment": (
+        "TIMESTAMP",
+        ["timestamp'2024-03-10 02:30:00.123456'", "timestamp'2024-01-01 00:00:00'", "NULL"],
+    ),
+    "bigint": ("BIGINT", ["1", "-9223372036854775808", "NULL"]),
+    "flag": ("BOOLEAN", ["true", "false", "NULL"]),
+    "decimal": ("DECIMAL(5, 2)", ["1.50", "0.00", "-999.99"]),
+    "double": ("DOUBLE", ["1.5D", "1e20D", "0.1D", "-0.0D"]),
+}
+
+
+@pytest.mark.cluster
+@pytest.mark.parametrize("kind", ["INSERT INTO", "INSERT OVERWRITE"])
+def test_partitions_are_those_of_sparks_own_insert(
+    connection: sqlfront.Connection, beside: SparkSession, tmp_path: Path, kind: str
+) -> None:
+    for name, (data_type, values) in KEYS.items():
+        for table in ("ours", "theirs"):
+            beside.sql(
+                f"CREATE TABLE {table} (k INT, P {data_type}, q INT) USING parquet PARTITIONED BY (P, q)"
+                f" LOCATION '{tmp_path}/{name}/{table}'"
+            )
+            beside.sql(f"INSERT INTO {table} SELECT -1, CAST({values[0]} AS {data_type}), 9")
+            beside.sql(f"INSERT INTO {table} SELECT -1, CAST({values[0]} AS {data_type}), 0")
+        try:
+            made = ", ".join(f"(CAST({value} AS {data_type}))" for value in values)
+            rows_of = f"SELECT r.id, v.x, r.id % 2 FROM range(20) r CROSS JOIN (VALUES {made}) v (x)"
+            beside.sql(f"{kind} theirs {rows_of}")
+            job = connection.session.submit_job(f"{kind} ours {rows_of}")
+            assert job.wait(60).phase is JobPhase.FINISHED, job.status()
+            assert rows(beside, "ours") == rows(beside, "theirs"), name
+            assert shown(beside, "ours") == shown(beside, "theirs"), name
+            assert list(shown(beside, "ours"))
+        finally:
+            beside.sql("DROP TABLE ours")
+            beside.sql("DROP TABLE theirs")
+
+
+def shown(spark: SparkSession, table: str) -> list[str]:
+    """The registered partitions of a table, as Spark shows them."""
+    return [row.partition for row in spark.sql(f"SHOW PARTITIONS {table}").collect()]
+
+
+@pytest.mark.cluster
+@pytest.mark.parametrize("step", ["placed", "written"])
+@pytest.mark.parametrize("kind", STATEMENTS)
+def test_a_killed_job_leaves_no_partition_unknown(
+    beside: SparkSession, tmp_path: Path, kind: str, step: str
+) -> None:
+    """The process that has put the files there may die before Spark knows their partitions."""
+    shutil.rmtree(tmp_path / SINK)
+    (tmp_path / PARTITIONED).touch()
+    killed_at(step, tmp_path, kind)
+    make_table(beside, tmp_path)
+    before = shown(beside, SINK)
+
+    with open_session(beside, tmp_path) as connection:
+        assert resumed(connection).phase is JobPhase.FINISHED
+
+    counts = {1428, 1429}
+    assert before == []
+    assert shown(beside, SINK) == [f"n={count}.00" for count in sorted(counts)]
+    assert beside.table(SINK).count() == 7
+    assert beside.sql(f"SELECT sum(n) FROM {SINK}").collect()[0][0] == 10_000
+
+
+@pytest.mark.cluster
+def test_partitions_elsewhere_are_refused(
+    connection: sqlfront.Connection, beside: SparkSession, tmp_path: Path
+) -> None:
+    beside.sql("CREATE TABLE parted (k INT, p INT) USING parquet PARTITIONED BY (p)")
+    insert = "CREATE JOB j AS INSERT OVERWRITE parted SELECT 1, 2"
+    try:
+        beside.conf.set("spark.sql.sources.partitionOverwriteMode", "dynamic")
+        with pytest.raises(sqlfront.NotSupportedError, match="partitionOverwriteMode"):
+            connection.execute(insert)
+        beside.conf.unset("spark.sql.sources.partitionOverwriteMode")
+        beside.sql(f"ALTER TABLE parted ADD PARTITION (p = 5) LOCATION '{tmp_path}/five'")
+        with pytest.raises(sqlfront.NotSupportedError, match="the partition p=5 with a LOCATION of its own"):
+            connection.execute(insert)
+    finally:
+        beside.sql("DROP TABLE parted")
+
+
 #: Definitions of tables that only Spark fills, and why.
 REFUSED = {
     "(k INT, d CHAR(3)) USING parquet": "the column `d` of type char\\(3\\)",
     "(k INT, d ARRAY<VARCHAR(3)>) USING parquet": "the column `d` of type array<varchar\\(3\\)>",
     "(k INT, d INT) USING orc": "a table of the format orc",
-    "(k INT, d INT) USING parquet PARTITIONED BY (d)": "a table with PARTITIONED BY",
     "(k INT, d INT) USING parquet CLUSTERED BY (k) INTO 2 BUCKETS": "a table with CLUSTERED BY",
     "(k INT, d INTERVAL DAY) USING parquet": "column `d` of type interval day in Parquet files",
     "(k INT, d VARIANT) USING parquet": "column `d` has Spark's type variant",

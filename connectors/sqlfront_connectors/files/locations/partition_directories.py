@@ -37,6 +37,18 @@ def unescape(text: str) -> str:
     return _ESCAPED.sub(lambda match: chr(int(match[1], 16)), text)
 
 
+def partition_below(location: str, path: str) -> RawPartition:
+    """Return the partition that the directories between the directory ``location`` and the file at ``path``
+    state: those of the form ``name=value``.
+
+    >>> partition_below("/t", "/t/d=2020/e=__HIVE_DEFAULT_PARTITION__/part-0.csv")
+    (('d', '2020'), ('e', None))
+    """
+    below = os.path.dirname(os.path.relpath(path, location))
+    found = (_column(name) for name in below.split(os.sep))
+    return tuple(column for column in found if column is not None)
+
+
 class FoundPartition(msgspec.Struct, frozen=True):
     """The partition that the path of a directory states, as ``name=value`` parts. ``base``: the directory
     above the outermost partition directory; the directory itself if its path states no partition."""

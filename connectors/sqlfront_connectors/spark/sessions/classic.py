@@ -2,11 +2,12 @@
 
 import re
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
+from sqlfront_connectors.files.locations.partition_directories import NULL_DIRECTORY
 from sqlfront_connectors.spark.failures import gone
 from sqlfront_connectors.spark.sessions.arriving_rows import arriving
 from sqlfront_connectors.spark.sessions.temporary_views import temporary_views
@@ -155,6 +156,18 @@ class ClassicSession:
         """True if the session has variables of SQL, which ``DECLARE VARIABLE`` makes."""
         return not self._state.catalogManager().tempVariableManager().isEmpty()
 
+    def partitions(
+        self, database: str, table: str, columns: Sequence[str]
+    ) -> Mapping[tuple[str | None, ...], str]:
+        """Return the registered partitions of a table of Spark's session catalog: the URI of each partition's
+        directory, by the partition's values as texts. ``columns``: the names of the partition columns."""
+        everything = self.spark._jvm.scala.Option.empty()  # type: ignore[union-attr]
+        found = self._state.catalog().externalCatalog().listPartitions(database, table, everything)
+        return {
+            tuple(_text(partition.spec().apply(name)) for name in columns): str(partition.location())
+            for partition in _each(found)
+        }
+
     def views(self) -> tuple[str, ...]:
         """Return the names of the session's temporary views, without global views and without the views that
         sqlfront makes for one statement."""
@@ -167,6 +180,11 @@ class ClassicSession:
     @property
     def _state(self) -> "JavaObject":
         return self.spark._jsparkSession.sessionState()
+
+
+def _text(value: str) -> str | None:
+    """Return the text of a partition's value in the catalog; None for null."""
+    return None if value == NULL_DIRECTORY else value
 
 
 def _each(found: "JavaObject") -> "Iterator[JavaObject]":
