@@ -1,8 +1,10 @@
 """The cache of plans, by the text without literals and all further inputs of planning.
 
 The key of a plan consists of the skeleton of the text (:mod:`sqlfront_planner.literal_lifting`), the
-session's settings, the types of the arguments and of the literals that became parameters, and the values of
-all other literals and of the arguments whose values planning used. A plan is valid if the names in the text
+session's settings, the types of the arguments and of the literals, and the values of the arguments and
+literals whose values planning used. Which values planning uses depends on the types, so that it is known for
+each combination of types: an argument NULL, or a number of another type, has plans of its own and doesn't
+change how the plans for other arguments are found. A plan is valid if the names in the text
 still stand for the same relations and, for a plan that reads fixed versions of its tables, the versions are
 still current; an invalid plan is removed.
 """
@@ -29,6 +31,9 @@ _EVICTED: Final = 8
 PlanT = TypeVar("PlanT")
 
 Skeleton = tuple[str, ...]
+#: The key of a shape: skeleton, codes of the literals' types and, if there are arguments, codes of the
+#: arguments' types, and the arguments' names.
+_ShapeKey = tuple[object, ...]
 
 
 class CachedPlan(msgspec.Struct, Generic[PlanT], eq=False, weakref=True):
@@ -70,12 +75,11 @@ class CachedPlan(msgspec.Struct, Generic[PlanT], eq=False, weakref=True):
 
 
 class _Shape(msgspec.Struct, Generic[PlanT], eq=False):
-    """The plans of the texts that differ only in literals. ``literals``: their number in each text;
+    """The plans of the texts that differ only in literals, for arguments and literals of the same types.
     ``lifted``: the literals that are parameters (number, and True for a literal after a minus sign);
     ``fixed``: the numbers of all other literals; ``pinned``: the positions of the arguments whose values
     the plans depend on; ``plans``: by :func:`_key`."""
 
-    literals: int
     lifted: tuple[tuple[int, bool], ...]
     fixed: tuple[int, ...]
     pinned: tuple[int, ...]
@@ -97,7 +101,7 @@ class PlanCache(Generic[PlanT]):
         self._size = size
         # Guards changes; a reader may find and use a plan that is being removed.
         self._lock = threading.Lock()
-        self._shapes: dict[Skeleton, _Shape[PlanT]] = {}
+        self._shapes: dict[_ShapeKey, _Shape[PlanT]] = {}
         # The skeleton by its form with normalized white space; the skeleton may have no plans any more.
         self._alike: dict[Skeleton, Skeleton] = {}
         self._count = 0
@@ -118,29 +122,30 @@ class PlanCache(Generic[PlanT]):
         ``accept``: a condition on the plan; a plan for which it returns False isn't used and stays in the
         cache. None = every plan serves."""
         skeleton, literals = split(text)
-        shape = self._shapes.get(skeleton)
+        parsed = [plain_literal(literal) for literal in literals]
+        place = _shape_key(skeleton, arguments, parsed)
+        shape = self._shapes.get(place)
         if shape is None:
             # A new text may equal a known text except for white space.
-            skeleton = self._alike.get(spaced(skeleton), skeleton)
-            shape = self._shapes.get(skeleton)
+            place = (self._alike.get(spaced(skeleton), skeleton), *place[1:])
+            shape = self._shapes.get(place)
             if shape is None:
                 return None
         values: list[object] = []
         kinds: list[object] = []
         for number, negative in shape.lifted:
-            literal = literals[number]
-            known = plain_literal(f"-{literal}" if negative else literal)
+            known = plain_literal(f"-{literals[number]}") if negative else parsed[number]
             if known is None:
                 return None
-            value, kind = known
-            values.append(value)
-            kinds.append(_CODES.get(id(kind)) or _code(kind))
+            values.append(known[0])
+            if negative:
+                kinds.append(_code(known[1]))
         key = _key(shape, arguments, settings, literals, tuple(kinds))
         cached = shape.plans.get(key)
         if cached is None or (accept is not None and not accept(cached)):
             return None
         if not cached.is_current(catalog):
-            self._remove(skeleton, shape, key)
+            self._remove(place, shape, key)
             return None
         cached.hits += 1
         cached.last_used = time.time_ns()
@@ -192,8 +197,14 @@ class PlanCache(Generic[PlanT]):
             if len(self._alike) > self._size:
                 self._alike = {}
             self._alike[spaced(skeleton)] = skeleton
-            shape = self._shaped(skeleton, len(literals), lifted, pinned)
-            kinds = tuple(_code(binding.arguments.types[given + number]) for number, _ in shape.lifted)
+            parsed = [plain_literal(literal) for literal in literals]
+            place = _shape_key(skeleton, arguments, parsed)
+            shape = self._shaped(place, len(literals), lifted, pinned)
+            kinds = tuple(
+                _code(binding.arguments.types[given + number])
+                for number, negative in shape.lifted
+                if negative
+            )
             key = _key(shape, arguments, settings, literals, kinds)
             self._count += key not in shape.plans
             shape.plans[key] = cached
@@ -202,13 +213,13 @@ class PlanCache(Generic[PlanT]):
         return cached
 
     def _shaped(
-        self, skeleton: Skeleton, count: int, lifted: dict[int, bool], pinned: set[int]
+        self, place: _ShapeKey, count: int, lifted: dict[int, bool], pinned: set[int]
     ) -> _Shape[PlanT]:
-        """Return the shape in which a new plan of the skeleton is stored. ``count``: the number of
+        """Return the shape in which a new plan is stored under the key ``place``. ``count``: the number of
         literals; ``lifted`` and ``pinned``: as the new plan needs them. A literal is lifted only if the
         existing shape lifts it, too; an argument is pinned if either pins it. If the existing shape doesn't
         fit, an empty shape replaces it. The caller holds the lock."""
-        known = self._shapes.get(skeleton)
+        known = self._shapes.get(place)
         if known is not None:
             before = dict(known.lifted)
             lifted = {number: negative for number, negative in lifted.items() if number in before}
@@ -217,8 +228,8 @@ class PlanCache(Generic[PlanT]):
                 return known
             self._count -= len(known.plans)
         fixed = tuple(number for number in range(count) if number not in lifted)
-        shape = _Shape[PlanT](count, tuple(sorted(lifted.items())), fixed, tuple(sorted(pinned)))
-        self._shapes[skeleton] = shape
+        shape = _Shape[PlanT](tuple(sorted(lifted.items())), fixed, tuple(sorted(pinned)))
+        self._shapes[place] = shape
         return shape
 
     def add_holder(self, holder: PlanHolder) -> None:
@@ -235,10 +246,10 @@ class PlanCache(Generic[PlanT]):
             holders = tuple(self._holders)
         for holder in holders:
             holder.sweep(catalog)
-        for skeleton, shape in tuple(self._shapes.items()):
+        for place, shape in tuple(self._shapes.items()):
             for key, cached in tuple(shape.plans.items()):
                 if not cached.is_current(catalog):
-                    self._remove(skeleton, shape, key)
+                    self._remove(place, shape, key)
 
     def entries(self) -> Iterator[CachedPlan[PlanT]]:
         """Yield the cached plans, least recently used first."""
@@ -253,33 +264,45 @@ class PlanCache(Generic[PlanT]):
         with self._lock:
             self._shapes, self._alike, self._count = {}, {}, 0
 
-    def _remove(self, skeleton: Skeleton, shape: _Shape[PlanT], key: object) -> None:
+    def _remove(self, place: _ShapeKey, shape: _Shape[PlanT], key: object) -> None:
         with self._lock:
-            if shape.plans.pop(key, None) is None or self._shapes.get(skeleton) is not shape:
+            if shape.plans.pop(key, None) is None or self._shapes.get(place) is not shape:
                 return
             self._count -= 1
             if not shape.plans:
-                del self._shapes[skeleton]
+                del self._shapes[place]
 
     def _evict(self) -> None:
         """Remove the least recently used plans, an eighth of the cache's size; the caller holds the lock."""
         plans = [
-            (cached.last_used, skeleton, shape, key)
-            for skeleton, shape in self._shapes.items()
+            (cached.last_used, place, shape, key)
+            for place, shape in self._shapes.items()
             for key, cached in shape.plans.items()
         ]
         plans.sort(key=lambda plan: plan[0])
-        for _, skeleton, shape, key in plans[: max(1, self._size // _EVICTED)]:
+        for _, place, shape, key in plans[: max(1, self._size // _EVICTED)]:
             del shape.plans[key]
             self._count -= 1
             if not shape.plans:
-                del self._shapes[skeleton]
+                del self._shapes[place]
 
 
 def with_literals(text: str, arguments: Arguments) -> Arguments:
     """Return the user's ``arguments``, followed by a placeholder (None, of the type void) for each literal of
     the ``text``. The binder fills a placeholder if it turns the literal into a parameter."""
     return arguments.with_room_for(spans(text))
+
+
+def _shape_key(
+    skeleton: Skeleton, arguments: Arguments, literals: list[tuple[object, pa.DataType] | None]
+) -> _ShapeKey:
+    """Return the key of the shape that holds the plans for these arguments and literals, whatever their
+    values. ``literals``: value and type of each literal, None for a text that is no valid literal."""
+    kinds = tuple([known and (_CODES.get(id(known[1])) or _code(known[1])) for known in literals])
+    if not arguments.values:
+        return skeleton, kinds
+    given = tuple([_CODES.get(id(kind)) or _code(kind) for kind in arguments.types[: arguments.given]])
+    return skeleton, kinds, given, arguments.names
 
 
 def _key(
@@ -290,20 +313,24 @@ def _key(
     kinds: tuple[object, ...],
 ) -> object:
     """Return the key of a plan in ``shape.plans``: the session's ``settings``, the texts of the fixed
-    literals, ``kinds`` (the codes of the types of the lifted literals), and :func:`arguments_key` if there
-    are arguments."""
+    literals, ``kinds`` (the codes of the types of the lifted literals after a minus sign, which may have
+    another type than without the sign), and the values of the pinned arguments."""
     fixed = tuple([literals[number] for number in shape.fixed]) if shape.fixed else ()
-    if not arguments.values:
+    if not shape.pinned:
         return settings, fixed, kinds
-    return settings, fixed, kinds, arguments_key(arguments, shape.pinned)
+    return settings, fixed, kinds, _values(arguments, shape.pinned)
 
 
 def arguments_key(arguments: Arguments, pinned: tuple[int, ...]) -> object:
     """Return the part of a plan's key that depends on the user's arguments: their names and types, and the
     values of the arguments at the positions ``pinned``."""
-    values = tuple([repr(arguments.values[place]) for place in pinned]) if pinned else ()
+    values = _values(arguments, pinned) if pinned else ()
     given = tuple([_code(arguments.types[place]) for place in range(arguments.given)])
     return arguments.names, given, values
+
+
+def _values(arguments: Arguments, places: tuple[int, ...]) -> tuple[str, ...]:
+    return tuple([repr(arguments.values[place]) for place in places])
 
 
 #: Codes of types by identity, since hashing a type is too slow for a lookup.
