@@ -35,6 +35,7 @@ from sqlfront_engine.jobs.query_run import QueryRun
 from sqlfront_engine.machine_memory import machine_memory
 from sqlfront_engine.memory import MemoryBudget, MemoryStatistics, OperatorAccount
 from sqlfront_engine.plans import execution_plan as plans
+from sqlfront_engine.plans import placement as placements
 from sqlfront_engine.processor import NO_RESOURCES
 from sqlfront_engine.processors.sources import held_rows
 from sqlfront_engine.scheduler import (
@@ -202,8 +203,11 @@ class Engine(ClosingContext):
         afterwards. An inline job (``config.inline``), which runs on its caller's thread, begins to run only
         when its result is read or :meth:`LightJob.join` is called.
 
-        Raises InterfaceError if the DAG is invalid or the engine is closed.
+        Raises InterfaceError if the DAG is invalid, a required partition is out of range, or the engine is
+        closed.
         """
+        if config.required_partitions is not None:
+            placements.check_required(config.required_partitions, config.partition_count)
         execution = self.execution(self.next_number(), config)
         job = light_jobs.LightJob(execution)  # first, so that the start may be interrupted
         self.start(execution, self.plan(dag, execution, config), config)
@@ -258,7 +262,7 @@ class Engine(ClosingContext):
             execution.scans = frozenset(vertex.name for vertex in dag if vertex.processor.reads_table)
         return plans.plan_execution(
             dag,
-            default_parallelism=config.parallelism or (1 if config.inline else self._workers.count),
+            default_parallelism=self._parallelism(config),
             listener=execution,
             reader=execution,
             budget=execution.query.budget,
@@ -269,6 +273,14 @@ class Engine(ClosingContext):
             measured=config.statistics,
             files=self.files,
         )
+
+    def check_plan(self, dag: "DAG", config: JobConfig, member: "ExecutionSite") -> None:
+        """Raise the InterfaceError of :meth:`plan` for a DAG that can't run, without an execution. A check of
+        a DAG that was planned or checked before for the same placement and parallelism costs a look-up."""
+        plans.check_plan(dag, member, self._parallelism(config), config.partition_count)
+
+    def _parallelism(self, config: JobConfig) -> int:
+        return config.parallelism or (1 if config.inline else self._workers.count)
 
     def start(
         self,

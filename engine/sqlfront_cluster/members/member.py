@@ -183,14 +183,19 @@ class Member:
 
     def coordinate(self, number: int, dag: DAG, config: JobConfig = DEFAULT_CONFIG) -> LightJob:
         """Run a DAG as a light job on the members that it needs, coordinated by this member. ``number``: the
-        job's id, chosen by the caller and unique in the cluster. Raises InterfaceError if a job with this id
-        runs here already, OperationalError if no member is left, or a member named by the DAG is missing."""
+        job's id, chosen by the caller and unique in the cluster. Raises InterfaceError if the DAG is invalid
+        or a job with this id runs here already, OperationalError if no member is left, or a member named by
+        the DAG is missing; then no other member has heard of the job."""
         self.check_usable()
         dag.lock()
         members = self.members
         placement = self._placements.of(members, dag.derive(demands_of, demands_of), config)
         others = tuple(name for name in participants(dag, placement) if name != self.name)
-        init = _init_call(number, members.version, dag, placement, config) if others else None
+        init = None
+        if others:
+            # A DAG that can't run is refused before any other member hears of the job.
+            self.engine.check_plan(dag, config, Here(self.name, placement))
+            init = _init_call(number, members.version, dag, placement, config)
         execution = self.engine.execution(number, config, self.name)
         job = LightJob(execution)  # made now, so that the job is stopped if this thread is interrupted
         coordination = Coordination(execution, self.name, others, self.peers, self.engine.call)

@@ -7,4 +7,4 @@ for one job.
 
 from sqlfront_values.lazy_modules import lazy_submodules
 
-lazy_submodules(__name__, "execution_plan")
+lazy_submodules(__name__, "execution_plan", "placement")

@@ -126,6 +126,13 @@ def plan_execution(
     return ExecutionPlan(tasklets, ends.result, ends.outputs, ends.inputs)
 
 
+def check_plan(dag: DAG, member: ExecutionSite, default_parallelism: int, partition_count: int) -> None:
+    """Check that a DAG can run on the members of a placement: raises the InterfaceError that
+    :func:`plan_execution` with the same arguments would raise on any of these members. Locks the DAG."""
+    dag.lock()
+    _blueprint(dag, member, default_parallelism, partition_count)
+
+
 def _blueprint(
     dag: DAG, member: ExecutionSite | None, default_parallelism: int, partition_count: int
 ) -> Blueprint:

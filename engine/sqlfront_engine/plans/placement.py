@@ -113,11 +113,10 @@ def place(
             raise OperationalError(
                 f"the target member {name!r} is missing or a lite member", sqlstate="08001"
             )
+    check_required(required, len(owners))
     dealt: dict[str, list[int]] = {}
     turn = 0
     for partition in range(len(owners)) if required is None else sorted(set(required)):
-        if not 0 <= partition < len(owners):
-            raise InterfaceError(f"there is no partition {partition}; there are {len(owners)}")
         owner = owners[partition]
         if owner not in members:
             owner = members[turn % len(members)]
@@ -128,6 +127,14 @@ def place(
     names = tuple(name for name in (*members, coordinator) if name in dealt)
     ordered = tuple(dict.fromkeys(names))
     return Placement(coordinator, ordered, tuple(tuple(sorted(dealt[name])) for name in ordered))
+
+
+def check_required(required: Collection[int] | None, count: int) -> None:
+    """Check the numbers of required partitions (None = all are required) against the ``count`` of partitions
+    that there are. Raises InterfaceError that names the lowest number out of range."""
+    for partition in sorted(required or ()):
+        if not 0 <= partition < count:
+            raise InterfaceError(f"there is no partition {partition}; there are {count}")
 
 
 def _deal_rest(

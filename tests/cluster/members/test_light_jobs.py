@@ -8,8 +8,9 @@ from msgspec.structs import replace
 
 from sqlfront_cluster.members.member import Member
 from sqlfront_cluster.members.messages import CheckJobs, Completed, Data, Init, Terminate
+from sqlfront_cluster.members.participation import Participation
 from sqlfront_engine.dag import DAG, Edge, EdgeConfig, OnlyOn
-from sqlfront_engine.engine import JobConfig
+from sqlfront_engine.engine import Engine, JobConfig
 from sqlfront_engine.job_statistics import JobStatus
 from sqlfront_engine.processor import Processor
 from sqlfront_engine.processors.forward import Forward
@@ -305,10 +306,55 @@ def test_the_others_may_be_done_before_the_coordinator_has_begun(
     assert cluster.leftovers(["m0", "m1"]) == {}
 
 
-def test_a_coordinator_that_cannot_do_its_part_has_the_others_stop() -> None:
-    cluster = Cluster()
-    with pytest.raises(InterfaceError, match="can't be distributed"):
-        cluster.submit(exchanged(lambda edge: edge.isolated().distributed()))
+def two_results() -> DAG:
+    dag = exchanged(Edge.unicast)
+    dag.edge(Edge.between(dag.vertex("others", Numbers(1), 1), dag.vertex("result 2", ResultSink(), 1)))
+    return dag
+
+
+@pytest.mark.parametrize(
+    ("refused", "config", "reason"),
+    [
+        (lambda: exchanged(lambda edge: edge.isolated().distributed()), JobConfig(), "can't be distributed"),
+        (two_results, JobConfig(), "at most one result"),
+        (
+            lambda: exchanged(Edge.unicast),
+            JobConfig(required_partitions=frozenset({5, 271})),
+            "no partition 271; there are 271",
+        ),
+        (
+            lambda: exchanged(Edge.unicast),
+            JobConfig(required_partitions=frozenset({-1})),
+            "no partition -1; there are 271",
+        ),
+    ],
+    ids=["isolated", "two results", "a partition too many", "a negative partition"],
+)
+def test_a_refused_dag_costs_no_message_and_one_member_refuses_the_same(
+    refused: Callable[[], DAG], config: JobConfig, reason: str
+) -> None:
+    cluster = Cluster(3)
+    for _ in range(5):
+        with pytest.raises(InterfaceError, match=reason):
+            cluster.submit(refused(), config=config)
+
+    assert cluster.counts() == {}
+    assert cluster.leftovers() == {}
+    with Engine(workers=1) as alone, pytest.raises(InterfaceError, match=reason):
+        alone.run(refused(), config)
+
+
+def test_a_coordinator_that_cannot_start_its_part_has_the_others_stop(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuse(self: Participation, on_end: object) -> None:
+        raise InterfaceError("the engine is closed")
+
+    cluster = Cluster(3)
+    with monkeypatch.context() as patched:
+        patched.setattr(Participation, "start", refuse)
+        with pytest.raises(InterfaceError, match="is closed"):
+            cluster.submit(exchanged(Edge.unicast))
 
     assert cluster.leftovers() == {}
 
