@@ -58,13 +58,15 @@ class Completed(Message, frozen=True):
     tasklets: tuple[TaskletStatistics, ...] = ()
 
 
-class Data(Message, frozen=True):
+class Data(Message, frozen=True, omit_defaults=True):
     """A sender's message to a receiver with the next batch of a stream in the body, or without a batch. A
-    stream is the data of the edge number ``edge`` from one member to another. ``last``: whether the stream
-    ends with this message. ``schema``: the batch's schema, None = the stream's last schema."""
+    stream is the data of the edge number ``edge`` from one member to another. ``number``: the number of Data
+    messages before this one in the stream, by which the receiver notices a lost message. ``last``: whether
+    the stream ends with this message. ``schema``: the batch's schema, None = the stream's last schema."""
 
     job: int
     edge: int
+    number: int = 0
     last: bool = False
     schema: bytes | None = None
 

@@ -55,6 +55,8 @@ class Participation:
         self._plan = engine.plan(dag, execution, config, here)
         self._inputs: Mapping[EdgeStream, RemoteInput] = self._plan.inputs
         self._outputs: Mapping[EdgeStream, RemoteOutput] = self._plan.outputs
+        # By stream from another member, the number of its Data messages that have arrived.
+        self._arrived: dict[EdgeStream, int] = {}
         execution.hold(len(self._inputs))
 
     def start(self, on_end: Callable[[Execution], None]) -> None:
@@ -85,12 +87,20 @@ class Participation:
                 assert_never(message)
 
     def _data(self, sender: str, message: Data, body: Body) -> None:
-        """Pass a batch, or the end of the stream, to the stream from ``sender``."""
-        stream = self._inputs.get(EdgeStream(message.edge, sender))
-        if stream is not None and not stream.finished:
-            stream.arrived(parcel(message, body))
-            if message.last:
-                self.execution.release()
+        """Pass a batch, or the end of the stream, to the stream from ``sender``. If a message before this one
+        is missing, fail the job instead: none of the later rows are given to the consumer."""
+        name = EdgeStream(message.edge, sender)
+        stream = self._inputs.get(name)
+        if stream is None or stream.finished:
+            return
+        expected = self._arrived.get(name, 0)
+        if message.number != expected:
+            self.execution.fail(rows_lost(sender))
+            return
+        self._arrived[name] = expected + 1
+        stream.arrived(parcel(message, body))
+        if message.last:
+            self.execution.release()
 
     def _acknowledged(self, sender: str, message: Acknowledge) -> None:
         """Set a new limit for the bytes that may be sent on the stream to ``sender``, its receiver."""
@@ -142,3 +152,9 @@ def member_lost(member: str) -> OperationalError:
     """Return the error (SQLSTATE 08006) of a job or request that needs ``member``, which has left the cluster
     or can't be reached."""
     return OperationalError(f"member {member} was lost while the query ran on it", sqlstate="08006")
+
+
+def rows_lost(member: str) -> OperationalError:
+    """Return the error (SQLSTATE 08006) of a job for which ``member`` has sent rows that have not arrived,
+    although the connection holds."""
+    return OperationalError(f"rows of member {member} were lost on the way to the query", sqlstate="08006")

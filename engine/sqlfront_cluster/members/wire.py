@@ -35,22 +35,33 @@ class JobWire:
         self._by_reference = by_reference
         # The state of each stream's coding; used only by the tasklet at this end.
         self._encoders: dict[EdgeStream, BatchEncoder] = {}
+        #: By stream, the number of Data messages that are on their way or have arrived; a message counts once
+        #: the connection has it, so that nothing sent after a look at the number overtakes the message.
+        self.sent: dict[EdgeStream, int] = {}
         self._decoders: dict[EdgeStream, BatchDecoder] = {}
 
     def send_data(self, stream: EdgeStream, batch: pa.RecordBatch | None, *, last: bool) -> int:
         """Send a batch (None: no batch) to the receiver of the stream, and with ``last`` the end of the
         stream. Returns the bytes of the batch, which count towards the limit that the receiver has set."""
+        number = self.sent.get(stream, 0)
+        size = self._send_batch(stream, number, batch, last=last)
+        self.sent[stream] = number + 1
+        return size
+
+    def _send_batch(
+        self, stream: EdgeStream, number: int, batch: pa.RecordBatch | None, *, last: bool
+    ) -> int:
         if batch is None:
-            self._send(stream, Data(self._job, stream.edge, last))
+            self._send(stream, Data(self._job, stream.edge, number, last))
             return 0
         if self._by_reference:
-            self._send(stream, Data(self._job, stream.edge, last), (batch,))
+            self._send(stream, Data(self._job, stream.edge, number, last), (batch,))
             return int(batch.nbytes)
         encoder = self._encoders.get(stream)
         if encoder is None:
             encoder = self._encoders[stream] = BatchEncoder()
         encoded = encoder.encode(batch)
-        self._send(stream, Data(self._job, stream.edge, last, encoded.schema), encoded.body)
+        self._send(stream, Data(self._job, stream.edge, number, last, encoded.schema), encoded.body)
         return encoded.size
 
     def acknowledge(self, stream: EdgeStream, limit: int) -> None:

@@ -166,7 +166,9 @@ class Chaos:
                     self._ended(running)
                     return
                 running.rows += batch.column(0).to_pylist()
-        except OperationalError:
+        except OperationalError as error:
+            if "lost" in str(error) and not self._disturbed:
+                raise Bug(f"nothing was lost, but a job failed with: {error}") from error
             self.outcome.failed += 1
             self._running.remove(running)
         except Error as error:
