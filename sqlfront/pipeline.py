@@ -39,7 +39,7 @@ from sqlfront_planner.catalog import TableEntry
 from sqlfront_planner.lanes import Lane
 from sqlfront_planner.pipeline.aggregations import Aggregation, aggregation
 from sqlfront_planner.pipeline.endpoints import logger_sink, service, sink, source
-from sqlfront_planner.pipeline.plan import Circumstances
+from sqlfront_planner.pipeline.plan import Circumstances, PipelinePlan
 from sqlfront_planner.pipeline.stages import Pipeline, Stage
 from sqlfront_planner.pipeline.steps import OwnerOf
 from sqlfront_planner.pipeline.submission import plan_for
@@ -115,29 +115,39 @@ def run(
         statistics=query is not None and query.jobs is not None,
         required_partitions=None if required_partitions is None else frozenset(required_partitions),
     )
-    circumstances = Circumstances(
-        workers=context.engine.workers,
-        arguments=tuple(arguments),
-        settings=context.settings,
-        distributed=context.cluster is not None,
-    )
-    planned = plan_for(pipeline, config, circumstances)
-    if required_partitions is not None:
-        _check_placed(planned.dag)
+    plan = planned(context, pipeline, config, arguments)
     if observation is not None:
         observation.runs(PipelineWay())
     submit = context.cluster.submit if context.cluster is not None else context.engine.run
-    job = submit(planned.dag, replace(config, resources=planned.resources))
+    job = submit(plan.dag, replace(config, resources=plan.resources))
     rest: Iterator[pa.RecordBatch] = iter(())
-    if planned.schema is None:
+    if plan.schema is None:
         job.join()
     else:
         batches = job.batches()
         first = next(batches, None)
         rest = rest if first is None else chain((first,), batches)
     statistics = Statistics(Lane.LIGHT, NAME, time.perf_counter() - began)
-    schema = planned.schema or pa.schema([])
+    schema = plan.schema or pa.schema([])
     return Result(schema, rest, statistics, settings=context.settings, job=job, owner=context)
+
+
+def planned(
+    context: Context, pipeline: Pipeline, config: JobConfig, arguments: Sequence[Literal] = ()
+) -> PipelinePlan:
+    """Plan a pipeline for one run in the session of ``context``, with the options ``config``. ``arguments``:
+    the values of the pipeline's ``OwnerOf`` keys. Raises ProgrammingError if partitions are required and a
+    table of the pipeline has no CLUSTERED BY."""
+    circumstances = Circumstances(
+        workers=context.engine.workers,
+        arguments=tuple(arguments),
+        settings=context.settings,
+        distributed=context.cluster is not None,
+    )
+    plan = plan_for(pipeline, config, circumstances)
+    if config.required_partitions is not None:
+        _check_placed(plan.dag)
+    return plan
 
 
 def _check_placed(dag: DAG) -> None:

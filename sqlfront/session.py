@@ -21,7 +21,7 @@ from sqlfront.state.options import Options
 from sqlfront.walk import walk
 from sqlfront_connectors import base as tables
 from sqlfront_engine.closing import ClosingContext
-from sqlfront_engine.engine import Engine
+from sqlfront_engine.engine import Engine, JobConfig
 from sqlfront_engine.file_access import FileAccess
 from sqlfront_engine.forks import inherited, when_forgotten
 from sqlfront_engine.jobs.query_run import QueryRun
@@ -52,6 +52,9 @@ if TYPE_CHECKING:
     from sqlfront.jobs.job_plan import JobPlan
     from sqlfront.jobs.job_session import StoredTarget
     from sqlfront.lanes import light
+    from sqlfront.light_jobs import found_jobs
+    from sqlfront.light_jobs import submission as light_submission
+    from sqlfront.light_jobs.job import Job
     from sqlfront.observability import watching
     from sqlfront.observability.observation import Observation
     from sqlfront.observability.observer import Observer
@@ -61,6 +64,7 @@ if TYPE_CHECKING:
     from sqlfront.state.plans import Plan
     from sqlfront_cluster.members.member import Member
     from sqlfront_connectors import arrow, registry
+    from sqlfront_engine.dag import DAG
     from sqlfront_engine.durable.event_store.events import JobSubmitted
     from sqlfront_planner import planning
     from sqlfront_planner.logical import LogicalPlan
@@ -78,6 +82,8 @@ else:
     job_services = lazy_module("sqlfront.jobs.service")
     job_commands = lazy_module("sqlfront.commands.jobs")
     light = lazy_module("sqlfront.lanes.light")
+    found_jobs = lazy_module("sqlfront.light_jobs.found_jobs")
+    light_submission = lazy_module("sqlfront.light_jobs.submission")
     planning = lazy_module("sqlfront_planner.planning")
     spark_lane = lazy_module("sqlfront.spark.lane")
     spark_start = lazy_module("sqlfront.spark.start")
@@ -321,6 +327,36 @@ class Session(ClosingContext):
         if observer is None:
             return run()
         return observer.observe(pipelines.NAME, self.begin(pipelines.NAME), run)
+
+    def submit(
+        self,
+        work: "DAG | pipelines.Pipeline",
+        config: JobConfig | None = None,
+        *,
+        arguments: "Sequence[Literal]" = (),
+        **options: object,
+    ) -> "Job":
+        """Start a DAG or a pipeline as a light job, and return the job at once; the DAG can't be changed
+        afterwards. The job runs on all members that it needs, and goes on without its object unless it has a
+        result that nobody has read.
+
+        ``config``: the job's options (:class:`~sqlfront_engine.engine.JobConfig`), None = the defaults; the
+        session's settings, timeout and memory limit apply where the options say nothing. ``arguments``: the
+        values of a pipeline's ``OwnerOf`` keys. ``options``: a ``name``, a ``processing_guarantee`` and other
+        options of durable jobs raise NotSupportedError.
+
+        Raises InterfaceError for a DAG or pipeline that can't run, ProgrammingError for an option out of its
+        range, OperationalError if a member that the DAG names is missing.
+        """
+        self.check_open()
+        return light_submission.submit(self.context, work, config, arguments, options)
+
+    def job(self, number: int) -> "Job":
+        """Return the running light job with the id ``number``, as ``sys.light_jobs`` lists it, of any session
+        and any coordinator. Raises ProgrammingError (42704) if no such job runs, OperationalError if a member
+        that may have the job gives no answer."""
+        self.check_open()
+        return found_jobs.find(self.context, number)
 
     def register(self, name: str, frame: "arrow.ArrowSource") -> None:
         """Make the Arrow data ``frame`` a temporary view ``name``, which replaces a temporary view with the

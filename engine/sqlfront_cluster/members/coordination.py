@@ -61,9 +61,11 @@ class Coordination:
         self.execution.release()
 
     def lost(self, member: str) -> None:
-        """Handle the loss of a member: if it is a participant that had not answered, the job fails."""
+        """Handle the loss of a member: if it is a participant that had not answered, the job fails, unless
+        the coordinator has ended the job before."""
         if self._answered(member):
-            self.execution.fail(member_lost(member))
+            if self.known:
+                self.execution.fail(member_lost(member))
             self.execution.release()
 
     def _answered(self, member: str) -> bool:

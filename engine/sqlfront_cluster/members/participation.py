@@ -116,11 +116,11 @@ class Participation:
 
     def lost(self, member: str) -> None:
         """Handle the loss of a member: the job fails if that member coordinates the job or still had data to
-        send to this part of it."""
+        send to this part of it, unless the job was stopped before."""
         waiting = any(
             stream.member == member and not remote.finished for stream, remote in self._inputs.items()
         )
-        if waiting or member == self.coordinator:
+        if (waiting or member == self.coordinator) and self.execution.failure() is None:
             self.execution.fail(member_lost(member))
 
     # ---- statistics, and time

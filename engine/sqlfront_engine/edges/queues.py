@@ -113,6 +113,11 @@ class BatchQueue:
     def __len__(self) -> int:
         return len(self._batches)
 
+    @property
+    def is_full(self) -> bool:
+        """Whether the producer waits for room in the queue, with a batch that was refused."""
+        return self._refused
+
     def offer(self, batch: pa.RecordBatch) -> bool:
         """Append the batch and return True; return False, without taking the batch, if it would exceed a
         limit of the queue. If the consumer has abandoned the queue, the batch is dropped."""

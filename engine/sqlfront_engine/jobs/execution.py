@@ -252,6 +252,11 @@ class Execution:
 
     # ---- reading and waiting
 
+    @property
+    def awaits_reader(self) -> bool:
+        """Whether the result is full, so that its producer waits for a reader."""
+        return self._result is not None and self._result.is_full
+
     def next_batch(self) -> pa.RecordBatch | None:
         """Wait for the next batch of the result and return it, None after the last. Raises the job's error
         once the job has ended; InterfaceError if the job has no result."""
@@ -297,10 +302,21 @@ class Execution:
         return True
 
     def _raise_failure(self) -> None:
-        if self.error is not None:
-            raise self.error
-        if self._stopped_as is not None:
-            raise stopped_error(self._stopped_as, self._timeout, self.query.cancelled_by)
+        failure = self.failure()
+        if failure is not None:
+            raise failure
+
+    def failure(self) -> Error | None:
+        """Return the error that ends the job or has ended it: its first error, or OperationalError if it was
+        stopped; None if there is none."""
+        if self.error is not None or self._stopped_as is None:
+            return self.error
+        return stopped_error(self._stopped_as, self._timeout, self.query.cancelled_by)
+
+    @property
+    def is_inline(self) -> bool:
+        """Whether the job has no threads of its own: it runs on the thread that reads or joins."""
+        return self._runner is not None
 
     def _await_end(self, timeout: float | None) -> bool:
         """Wait for the end of a job on threads, at most ``timeout`` seconds (None = no limit); returns

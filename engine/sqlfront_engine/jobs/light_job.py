@@ -5,6 +5,7 @@ A job that has ended, with success or not, keeps only its counters and the part 
 """
 
 import os
+from collections.abc import Callable
 from typing import Self
 
 import pyarrow as pa
@@ -45,6 +46,21 @@ class LightJob:
     def status(self) -> JobStatus:
         """The job's current state."""
         return self._execution.status
+
+    @property
+    def has_result(self) -> bool:
+        """Whether the job's DAG has a result to read."""
+        return self._execution.has_result
+
+    @property
+    def awaits_reader(self) -> bool:
+        """Whether the job can't go on before somebody reads its result."""
+        return self._execution.awaits_reader
+
+    def waiter(self) -> Callable[[float | None], bool]:
+        """Return a function that waits as :meth:`join` does, and that doesn't keep this handle alive: if the
+        handle is dropped, a job with a result is cancelled, although the function waits."""
+        return self._execution.wait
 
     def batches(self) -> "ResultReader":
         """Return a reader of the result's batches, in physical form. An inline job runs while its result is

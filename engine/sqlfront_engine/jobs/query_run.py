@@ -13,7 +13,7 @@ from sqlfront_values.errors import OperationalError
 DESCRIPTION_LENGTH: Final = 400
 
 
-class Job(Protocol):
+class StoppableJob(Protocol):
     """A running job of a query, in the engine or outside it."""
 
     @property
@@ -24,7 +24,7 @@ class Job(Protocol):
         """Stop the job; ``status`` says why and becomes the job's status."""
 
 
-class EngineJob(Job, Protocol):
+class EngineJob(StoppableJob, Protocol):
     """A running job of this member's engine."""
 
     def rows_read(self) -> int:
@@ -61,7 +61,7 @@ class MeasuredJob(Protocol):
         """Return the job's statistics so far."""
 
 
-class JobElsewhere(Job, Protocol):
+class JobElsewhere(StoppableJob, Protocol):
     """A job that belongs to a query but runs outside the engine, such as a job of Spark."""
 
     def progress(self) -> Progress:

@@ -1,0 +1,146 @@
+"""Submission of a DAG or a pipeline as a light job with an object of its own."""
+
+import math
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+import pyarrow as pa
+from msgspec.structs import replace
+
+from sqlfront import pipeline as pipelines
+from sqlfront.light_jobs.handle import Wait
+from sqlfront.light_jobs.job import Job
+from sqlfront.light_jobs.refusals import check_options
+from sqlfront.results.result import to_logical
+from sqlfront.state.context import Context
+from sqlfront_engine.dag import DAG
+from sqlfront_engine.engine import DEFAULT_CONFIG, JobConfig
+from sqlfront_engine.job_statistics import JobStatistics, JobStatus
+from sqlfront_engine.jobs.light_job import LightJob, ResultReader
+from sqlfront_engine.jobs.query_run import QueryRun
+from sqlfront_planner.pipeline.stages import Pipeline
+from sqlfront_values.errors import InterfaceError, ProgrammingError
+from sqlfront_values.expressions import Literal
+from sqlfront_values.settings import DEFAULT_SETTINGS
+
+#: The text of a DAG in listings.
+NAME: Final = "DAG"
+#: Seconds between two looks of :meth:`.Job.join` whether the job waits for a reader of its result.
+_LOOK: Final = 0.5
+
+
+def submit(
+    context: Context,
+    work: DAG | Pipeline,
+    config: JobConfig | None = None,
+    arguments: Sequence[Literal] = (),
+    options: Mapping[str, object] | None = None,
+) -> Job:
+    """Start ``work`` as a light job in the session of ``context``, and return the job. ``config``: the job's
+    options, None = the defaults; ``arguments``: the values of a pipeline's ``OwnerOf`` keys; ``options``:
+    options by name that only durable jobs have. The contract is that of :meth:`.Session.submit`."""
+    check_options(options or {})
+    config = _session_config(context, _checked(DEFAULT_CONFIG if config is None else config))
+    text = config.description or (NAME if isinstance(work, DAG) else pipelines.NAME)
+    query = config.query or context.engine.begin_query(config.memory_limit, text)
+    config = replace(config, query=query)
+    dag, schema = work if isinstance(work, DAG) else None, None
+    if isinstance(work, Pipeline):
+        planned = pipelines.planned(context, work, config, arguments)
+        dag, schema = planned.dag, planned.schema
+        config = replace(config, resources={**config.resources, **planned.resources})
+    if dag is None:
+        raise InterfaceError(f"submit takes a DAG or a Pipeline, not a {type(work).__name__}")
+    now = time.time()
+    run = context.cluster.submit if context.cluster is not None else context.engine.run
+    return Job(SubmittedRun(run(dag, config), query, schema, now, context))
+
+
+def _checked(config: JobConfig) -> JobConfig:
+    """Return the options ``config`` of a job. Raises InterfaceError for a job on the thread of its reader,
+    ProgrammingError for a number out of its range."""
+    if not isinstance(config, JobConfig):
+        raise InterfaceError(f"the options of a job are a JobConfig, not a {type(config).__name__}")
+    if config.inline:
+        raise InterfaceError("a submitted job runs on threads of its own: submit it without inline=True")
+    if config.timeout is not None and not 0 < config.timeout < math.inf:
+        raise ProgrammingError(f"timeout must be a positive number of seconds, not {config.timeout}")
+    for name in ("memory_limit", "parallelism", "partition_count"):
+        value = getattr(config, name)
+        if value is not None and value < 1:
+            raise ProgrammingError(f"{name} must be at least 1, not {value}")
+    return config
+
+
+def _session_config(context: Context, config: JobConfig) -> JobConfig:
+    """Return ``config`` with the session's settings and limits in place of options that are not given."""
+    limit = context.config.query_memory_limit if config.memory_limit is None else config.memory_limit
+    return replace(
+        config,
+        settings=context.settings if config.settings is DEFAULT_SETTINGS else config.settings,
+        timeout=context.options.timeout if config.timeout is None else config.timeout,
+        memory_limit=limit,
+    )
+
+
+class SubmittedRun:
+    """The run of a job that this session has submitted. ``query``: the job's run, whose number is the job's
+    id; ``schema``: the logical types of the result, None = the result is passed on as it is; ``submitted``:
+    seconds since 1970; ``owner``: the object that keeps the engine alive."""
+
+    def __init__(
+        self, job: LightJob, query: QueryRun, schema: pa.Schema | None, submitted: float, owner: object
+    ) -> None:
+        self.id = query.id
+        self.submitted = submitted
+        self._job, self._query, self._schema, self._owner = job, query, schema, owner
+        self._read = False
+
+    @property
+    def status(self) -> JobStatus:
+        """The present status."""
+        return self._job.status
+
+    @property
+    def is_user_cancelled(self) -> bool:
+        """Whether a user has cancelled the job."""
+        return self._query.cancelled and self._job.status is JobStatus.CANCELLED
+
+    def waiter(self) -> Wait:
+        """Return the function that waits for the job's end, and that keeps no reference to this object."""
+        return self._job.waiter()
+
+    def join(self, timeout: float | None) -> bool:
+        """Wait for the job's end, at most ``timeout`` seconds (None = no limit), and return whether the job
+        has ended. Raises the job's error, and InterfaceError if the job waits for a reader of its result,
+        which nobody has begun to read."""
+        wait = self._job.waiter()
+        end = math.inf if timeout is None else time.monotonic() + timeout
+        while not wait(max(0.0, min(_LOOK, end - time.monotonic()))):
+            if time.monotonic() >= end:
+                return False
+            if not self._read and self._job.awaits_reader:
+                raise InterfaceError("the result has to be read before the job can end: read batches()")
+        return True
+
+    def cancel(self) -> None:
+        """Stop the job; do nothing if it has ended."""
+        self._query.cancel()
+
+    def statistics(self) -> JobStatistics:
+        """Return the statistics so far."""
+        return self._job.statistics()
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Return the reader of the result. Raises InterfaceError if there is none, and at a second call."""
+        if not self._job.has_result:
+            raise InterfaceError("the job's DAG has no result")
+        reader, self._read = self._job.batches(), True
+        return reader if self._schema is None else _logical(reader, self._schema)
+
+
+def _logical(reader: ResultReader, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    with reader:
+        for batch in reader:
+            yield from to_logical(batch, schema)
