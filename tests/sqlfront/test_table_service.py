@@ -10,7 +10,7 @@ import pytest
 
 from sqlfront.cluster.service import TableService
 from sqlfront_cluster import codec
-from sqlfront_cluster.members.keeper import Document
+from sqlfront_cluster.members.document import Document
 from sqlfront_cluster.members.member_list import MemberInfo, MemberList
 from sqlfront_connectors.memory.exchange.holding import GRACE, STAGED
 from sqlfront_connectors.memory.segments.share import TableShare

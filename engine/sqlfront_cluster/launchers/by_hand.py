@@ -4,7 +4,8 @@ import secrets
 
 from sqlfront_cluster.launchers.running import MemberOptions, MemberService, RunningMember, network_settings
 from sqlfront_cluster.members.cluster_messages import MESSAGES
-from sqlfront_cluster.members.keeper import KEEPER, Keeper, KeeperSettings
+from sqlfront_cluster.members.keeper import Keeper, KeeperSettings
+from sqlfront_cluster.members.keeper_names import KEEPER
 from sqlfront_cluster.network.addresses import UNIX_PREFIX, Address
 from sqlfront_cluster.network.tcp import TcpTransport
 from sqlfront_cluster.network.tls.security import Security

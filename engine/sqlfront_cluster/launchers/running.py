@@ -10,7 +10,8 @@ from typing import Final, Protocol, Self
 import msgspec
 
 from sqlfront_cluster.members.cluster_messages import MESSAGES
-from sqlfront_cluster.members.keeper import KEEPER, Keeper
+from sqlfront_cluster.members.keeper import Keeper
+from sqlfront_cluster.members.keeper_names import KEEPER
 from sqlfront_cluster.members.member import Member
 from sqlfront_cluster.members.member_list import MemberList
 from sqlfront_cluster.members.membership import Membership, MembershipSettings

@@ -1,7 +1,8 @@
 """All messages between members and their keeper.
 
 Each class's docstring names the sender and says what the message tells the receiver. Only heartbeats are
-frequent; the other messages come when members come or go, and when documents change.
+frequent; the other messages come when members come or go, and when documents change. Every message of a
+keeper carries the keeper's epoch, so that members ignore a former keeper.
 """
 
 from typing import Final, TypeAlias
@@ -10,6 +11,8 @@ from sqlfront_cluster.members.member_list import MemberList
 from sqlfront_cluster.members.messages import JOB_MESSAGES, Message
 from sqlfront_engine.file_access import EVERYWHERE, FileAccess
 
+#: A change of a document that was made: the writer, the number of the writer's request, and the version.
+AppliedChange: TypeAlias = tuple[str, int, int]
 #: Keys of documents, each with the version that the document has to have (0: there is no document).
 Premises: TypeAlias = tuple[tuple[str, int], ...]
 
@@ -60,13 +63,16 @@ class PutDocument(Message, frozen=True):
     """A member's request to store ``content`` (None: remove the document) under ``key``, if the document's
     version is ``expected`` (0: no such document exists, None: any version), and if other documents, the
     ``premises``, still have the versions given with their keys. ``request``: a number that the answer
-    repeats."""
+    repeats; the member's numbers increase. A member sends an unanswered request again after each new
+    connection, and a request that was carried out isn't carried out again. ``oldest``: the number of the
+    member's oldest unanswered request."""
 
     request: int
     key: str
     expected: int | None
     content: bytes | None
     premises: Premises = ()
+    oldest: int = 0
 
 
 class DocumentsSeen(Message, frozen=True):
@@ -75,16 +81,50 @@ class DocumentsSeen(Message, frozen=True):
     version: int
 
 
+class Report(Message, frozen=True):
+    """A member's answer to the :class:`Inquiry` of a new keeper, after a :class:`DocumentCopy` of each of the
+    member's documents. ``list``: the latest member list that the member has received. ``adopted``: the
+    version of the list that it uses. ``seen``: the version up to which it has all changes of documents.
+    ``applied``: the changes that may still be asked for again. ``removed``: the names of former members."""
+
+    list: MemberList
+    adopted: int
+    seen: int
+    applied: tuple[AppliedChange, ...] = ()
+    removed: tuple[str, ...] = ()
+
+
 # ---- from the keeper
 
 
-class MemberListChanged(Message, frozen=True):
+class KeeperMessage(Message, frozen=True, kw_only=True):
+    """The base class of the keeper's messages. ``epoch``: the keeper's epoch. Each keeper of a cluster has a
+    higher epoch than the keepers before, and members ignore messages of lower epochs."""
+
+    epoch: int = 1
+
+
+class Inquiry(KeeperMessage, frozen=True):
+    """The first message of a keeper that takes the place of a former one: a member answers with a
+    :class:`Report`. A keeper that has all reports goes on with a :class:`DocumentKeys` and a new list."""
+
+
+class DocumentCopy(KeeperMessage, frozen=True):
+    """A document in the sender's present version, from the keeper before :class:`DocumentKeys`, or from a
+    member before :class:`Report` (then without an epoch)."""
+
+    key: str
+    version: int
+    content: bytes
+
+
+class MemberListChanged(KeeperMessage, frozen=True):
     """The keeper's message with a new version of the member list."""
 
     list: MemberList
 
 
-class HeartbeatAnswer(Message, frozen=True):
+class HeartbeatAnswer(KeeperMessage, frozen=True):
     """The keeper's answer to a heartbeat: it won't remove the member as silent before ``lease`` seconds have
     passed since ``sent``, the time in the heartbeat."""
 
@@ -92,41 +132,48 @@ class HeartbeatAnswer(Message, frozen=True):
     lease: float
 
 
-class LeaveAllowed(Message, frozen=True):
+class LeaveAllowed(KeeperMessage, frozen=True):
     """The keeper's message to a member that wants to leave: all members know that it is leaving, and it will
     get no new jobs."""
 
 
-class Removed(Message, frozen=True):
+class Removed(KeeperMessage, frozen=True):
     """The keeper's message that the receiver is no member (any more), with the ``reason``."""
 
     reason: str
 
 
-class ClusterEnded(Message, frozen=True):
+class ClusterEnded(KeeperMessage, frozen=True):
     """The keeper's message that the cluster has ended, with the ``reason``."""
 
     reason: str
 
 
-class DocumentKeys(Message, frozen=True):
-    """The keeper's message that documents exist under exactly these ``keys``, after it has sent their
-    contents. All changes up to ``version`` are included, also removals."""
+class DocumentKeys(KeeperMessage, frozen=True):
+    """The keeper's message that documents exist under exactly these ``keys``, after it has sent a
+    :class:`DocumentCopy` of each. All changes up to ``version`` are included, also removals. ``applied``: the
+    changes that their writers may ask for again."""
 
     keys: tuple[str, ...]
     version: int
+    applied: tuple[AppliedChange, ...] = ()
 
 
-class DocumentChanged(Message, frozen=True):
+class DocumentChanged(KeeperMessage, frozen=True):
     """The keeper's message with the new content of a document, None if the document was removed. ``version``:
-    the number of this change; the changes of all documents are counted together, and arrive in order."""
+    the number of this change; the changes of all documents are counted together, and arrive in order.
+    ``writer``: the member that asked for the change, with the fields ``request`` and ``oldest`` of its
+    :class:`PutDocument`."""
 
     key: str
     version: int
     content: bytes | None
+    writer: str = ""
+    request: int = 0
+    oldest: int = 0
 
 
-class DocumentAnswer(Message, frozen=True):
+class DocumentAnswer(KeeperMessage, frozen=True):
     """The keeper's answer to the :class:`PutDocument` with the number ``request``. ``stored`` True: every
     member has the change, and ``version`` is the document's new version. ``stored`` False: nothing was
     changed, since the document or a premise (another document) didn't have the expected version; ``version``
@@ -147,6 +194,9 @@ CLUSTER_MESSAGES: Final = (
     Rebalance,
     PutDocument,
     DocumentsSeen,
+    Report,
+    Inquiry,
+    DocumentCopy,
     MemberListChanged,
     HeartbeatAnswer,
     LeaveAllowed,

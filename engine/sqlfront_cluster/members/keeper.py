@@ -17,25 +17,32 @@ timers.
   gone.
 * A document is changed if the writer knows its version; the writer gets an answer when all members have the
   change.
+* Each keeper has a higher epoch than the former keepers, and looks again and again whether it is still the
+  keeper (:class:`Tenure`). A keeper that follows another one begins with a :class:`Recovery`: it asks all
+  members for their lists and documents, and goes on when all have reported or were silent for too long.
 """
 
 import logging
 from collections.abc import Callable, Iterable
 from threading import RLock
-from typing import Final
+from typing import Final, Protocol
 
 import msgspec
 from msgspec.structs import replace
 
+from sqlfront_cluster.members.applied_changes import AppliedChanges
 from sqlfront_cluster.members.cluster_messages import (
     ClusterEnded,
     DocumentAnswer,
     DocumentChanged,
+    DocumentCopy,
     DocumentKeys,
     DocumentsSeen,
     Heartbeat,
     HeartbeatAnswer,
+    Inquiry,
     JoinCluster,
+    KeeperMessage,
     Leave,
     LeaveAllowed,
     Left,
@@ -44,15 +51,17 @@ from sqlfront_cluster.members.cluster_messages import (
     PutDocument,
     Rebalance,
     Removed,
+    Report,
 )
+from sqlfront_cluster.members.document import Document
+from sqlfront_cluster.members.keeper_names import KEEPER, keeper_name
 from sqlfront_cluster.members.member_list import MemberInfo, MemberList, nobody
 from sqlfront_cluster.members.partition_table import balance, deal, inherit
+from sqlfront_cluster.members.recovery import Recovery, first_version, recovered
 from sqlfront_cluster.network.transport import Body, Peer, Transport
 from sqlfront_engine.scheduler import Clock
 from sqlfront_values.partitioning.partitions import DEFAULT_PARTITIONS
 
-#: The name of every cluster's keeper; no member may have this name.
-KEEPER: Final = "keeper"
 #: Heartbeats within the silence limit: so many messages in a row have to be late before a member is given up.
 BEATS: Final = 5
 #: Names of removed members that are remembered, so that a removed member that comes back is refused; the
@@ -73,12 +82,28 @@ class KeeperSettings(msgspec.Struct, frozen=True):
 DEFAULT_SETTINGS: Final = KeeperSettings()
 
 
-class Document(msgspec.Struct, frozen=True):
-    """A replicated document, such as a table's definition. ``version``: the number of its last change; the
-    changes of all documents are counted together."""
+class Tenure(Protocol):
+    """The right of one process to be the keeper."""
 
-    version: int
-    content: bytes
+    @property
+    def epoch(self) -> int:
+        """The keeper's epoch, from 1 on: higher than the epochs of all former keepers of the cluster."""
+
+    def is_held(self) -> bool:
+        """Return whether no other process has become the keeper since."""
+
+
+class _OnlyKeeper:
+    """The tenure of a keeper that nobody can follow."""
+
+    epoch = 1
+
+    def is_held(self) -> bool:
+        """Return True."""
+        return True
+
+
+ONLY_KEEPER: Final = _OnlyKeeper()
 
 
 class _Known(msgspec.Struct):
@@ -114,7 +139,10 @@ class Keeper:
     documents. It is no member, and acts only on messages and timers.
 
     It is the :class:`~sqlfront_cluster.network.transport.Receiver` of ``transport``, whose name is
-    :data:`KEEPER`. ``on_list``: called after every change of the member list; it must not block.
+    :func:`~sqlfront_cluster.members.keeper_names.keeper_name` of the epoch. ``on_list``: called after every
+    change of the member list; it must not block. ``tenure``: the right to be the keeper; an epoch above 1
+    means that the keeper follows another one. ``on_superseded``: called once when another process has become
+    the keeper; this keeper then says nothing more.
     """
 
     def __init__(
@@ -123,22 +151,30 @@ class Keeper:
         clock: Clock,
         settings: KeeperSettings = DEFAULT_SETTINGS,
         on_list: Callable[[], None] = lambda: None,
+        tenure: Tenure = ONLY_KEEPER,
+        on_superseded: Callable[[], None] = lambda: None,
     ) -> None:
-        assert transport.name == KEEPER
+        assert transport.name == keeper_name(tenure.epoch)
         self.settings = settings
         self.members: MemberList = nobody(settings.partition_count)
         self.documents: dict[str, Document] = {}
         self._transport = transport
         self._clock = clock
         self._on_list = on_list
+        self._tenure, self._on_superseded = tenure, on_superseded
         # Guards all fields; held while messages are sent, so that messages keep their order.
         self._lock = RLock()
         self._known: dict[str, _Known] = {}
         self._removed: dict[str, str] = {}
         self._changes: list[_Change] = []
         self._version = 0
+        self._applied = AppliedChanges()
         self._closed = False
-        self._looked = clock.now()
+        self._looked = self._confirmed = clock.now()
+        # A former keeper may have answered heartbeats for one more period.
+        deadline = self._looked + settings.silence_limit + self._period
+        self._recovery = Recovery(deadline) if tenure.epoch > 1 else None
+        self._newcomers: dict[str, tuple[Peer, JoinCluster]] = {}
         self._forget_timer = clock.call_at(self._looked + self._period, self._look)
         transport.start(self)
 
@@ -149,7 +185,10 @@ class Keeper:
         list again; a removed member gets the reason of its removal."""
         with self._lock:
             known = self._known.get(peer.name)
-            if known is not None:
+            if self._recovery is not None:
+                self._recovery.ask(peer)
+                self._send(peer, Inquiry())
+            elif known is not None:
                 known.peer = peer
                 known.heard = self._clock.now()
                 self._tell_all(known)
@@ -160,6 +199,10 @@ class Keeper:
         """Record the loss of a connection. A member may connect again until it is removed; a newcomer must
         join again."""
         with self._lock:
+            if self._recovery is not None:
+                self._recovery.lost(peer)
+                if self._newcomers.get(peer.name, (None,))[0] is peer:
+                    del self._newcomers[peer.name]
             known = self._known.get(peer.name)
             if known is None or known.peer is not peer:
                 return
@@ -170,6 +213,11 @@ class Keeper:
     def received(self, peer: Peer, message: msgspec.Struct, body: Body) -> None:
         """Handle a message of a member or of a newcomer."""
         with self._lock:
+            if not self._confirm():
+                return
+            if self._recovery is not None:
+                self._hear_in_recovery(self._recovery, peer, message)
+                return
             if isinstance(message, JoinCluster):
                 self._join(peer, message)
                 return
@@ -184,7 +232,7 @@ class Keeper:
         match message:
             case Heartbeat():
                 known.missing = message.missing
-                peer.send(HeartbeatAnswer(message.sent, self.settings.silence_limit))
+                self._send(peer, HeartbeatAnswer(message.sent, self.settings.silence_limit))
             case ListAdopted():
                 known.adopted = max(known.adopted, message.version)
                 self._admit_or_release(known)
@@ -222,9 +270,10 @@ class Keeper:
         has the documents."""
         assert known.peer is not None
         for key, document in sorted(self.documents.items(), key=lambda item: item[1].version):
-            known.peer.send(DocumentChanged(key, document.version, document.content))
-        known.peer.send(DocumentKeys(tuple(self.documents), self._version))
-        known.peer.send(MemberListChanged(self.members))
+            self._send(known.peer, DocumentCopy(key, document.version, document.content))
+        keys = DocumentKeys(tuple(self.documents), self._version, self._applied.entries())
+        self._send(known.peer, keys)
+        self._send(known.peer, MemberListChanged(self.members))
 
     def _admit_or_release(self, known: _Known) -> None:
         if not known.joined and known.adopted == self.members.version:
@@ -247,14 +296,18 @@ class Keeper:
         version = self.members.version + 1
         valid_from = version if invalidate else self.members.valid_from
         dealt = self.members.dealt if owners == self.members.owners else version
-        self.members = MemberList(version, members, owners, valid_from, dealt)
+        self.members = MemberList(version, members, owners, valid_from, dealt, self._tenure.epoch)
+        self._applied.keep_only(self.members)
         self._tell(MemberListChanged(self.members))
         self._on_list()
 
-    def _tell(self, message: msgspec.Struct) -> None:
+    def _tell(self, message: KeeperMessage) -> None:
         for known in self._known.values():
             if known.peer is not None:
-                known.peer.send(message)
+                self._send(known.peer, message)
+
+    def _send(self, peer: Peer, message: KeeperMessage) -> None:
+        peer.send(replace(message, epoch=self._tenure.epoch))
 
     # ---- leaving
 
@@ -274,7 +327,7 @@ class Keeper:
         adopted = min((known.adopted for known in joined), default=0)
         for known in joined:
             if known.leaves_with is not None and adopted >= known.leaves_with and known.peer is not None:
-                known.peer.send(LeaveAllowed())
+                self._send(known.peer, LeaveAllowed())
 
     def remove(self, name: str, reason: str) -> None:
         """Remove the member ``name``, whose process is known to have ended, from the cluster for good.
@@ -304,7 +357,7 @@ class Keeper:
     def _refuse(self, peer: Peer, reason: str) -> None:
         """Send the peer :class:`Removed` with the reason, on which the peer closes the connection; close the
         connection from here one heartbeat period later."""
-        peer.send(Removed(reason))
+        self._send(peer, Removed(reason))
         self._clock.call_at(self._clock.now() + self._period, lambda: peer.close(reason))
 
     def rebalance(self) -> None:
@@ -318,19 +371,32 @@ class Keeper:
     # ---- documents
 
     def _put(self, writer: _Known, peer: Peer, message: PutDocument) -> None:
+        made = self._applied.find(writer.info.name, message.request)
+        if made is not None:
+            self._changes.append(_Change(made, writer.info.name, message.request))
+            self._answer_writers()
+            return
         version = self._document_version(message.key)
         if (message.expected is not None and message.expected != version) or any(
             self._document_version(key) != premise for key, premise in message.premises
         ):
-            peer.send(DocumentAnswer(message.request, stored=False, version=version))
+            self._send(peer, DocumentAnswer(message.request, stored=False, version=version))
             return
         self._version += 1
+        self._change(writer.info.name, message)
+
+    def _change(self, writer: str, message: PutDocument) -> None:
+        """Make the change ``message`` of ``writer``, as the change with the present number."""
         if message.content is None:
             self.documents.pop(message.key, None)
         else:
             self.documents[message.key] = Document(self._version, message.content)
-        self._changes.append(_Change(self._version, writer.info.name, message.request))
-        self._tell(DocumentChanged(message.key, self._version, message.content))
+        request, oldest = message.request, message.oldest
+        self._applied.note(writer, request, oldest=oldest, version=self._version)
+        self._changes.append(_Change(self._version, writer, request))
+        self._tell(
+            DocumentChanged(message.key, self._version, message.content, writer, request, oldest=oldest)
+        )
 
     def _document_version(self, key: str) -> int:
         document = self.documents.get(key)
@@ -340,11 +406,100 @@ class Keeper:
         """Send answers for the changes of documents that all members have now, each to the writer of the
         change."""
         seen = min((known.seen for known in self._known.values() if known.joined), default=self._version)
-        while self._changes and self._changes[0].version <= seen:
-            change = self._changes.pop(0)
+        complete = [change for change in self._changes if change.version <= seen]
+        self._changes = [change for change in self._changes if change.version > seen]
+        for change in complete:
             writer = self._known.get(change.writer)
             if writer is not None and writer.peer is not None:
-                writer.peer.send(DocumentAnswer(change.request, stored=True, version=change.version))
+                self._send(writer.peer, DocumentAnswer(change.request, stored=True, version=change.version))
+
+    # ---- the epoch
+
+    def _confirm(self) -> bool:
+        """Return whether this process may act as the keeper. It looks at most once in a heartbeat period
+        whether another process has become the keeper; if so, this keeper ends in silence."""
+        now = self._clock.now()
+        if self._closed:
+            return False
+        if now - self._confirmed >= self._period:
+            if not self._tenure.is_held():
+                self._resign()
+                return False
+            self._confirmed = now
+        return True
+
+    def _resign(self) -> None:
+        self._closed = True
+        self._forget_timer()
+        logger.warning("another process is the keeper now; the keeper of epoch %d ends", self._tenure.epoch)
+        self._on_superseded()
+
+    def _hear_in_recovery(self, recovery: Recovery, peer: Peer, message: msgspec.Struct) -> None:
+        match message:
+            case JoinCluster():
+                self._newcomers[peer.name] = peer, message
+            case DocumentCopy():
+                recovery.copy(peer.name, message.key, Document(message.version, message.content))
+            case Report():
+                recovery.report(peer.name, message)
+            case Heartbeat() if peer.name in recovery.reports:
+                self._send(peer, HeartbeatAnswer(message.sent, self.settings.silence_limit))
+            case _:  # members repeat at the recovery's end whatever counts
+                return
+        if recovery.complete(frozenset(self._newcomers)):
+            self._finish(recovery)
+
+    def _finish(self, recovery: Recovery) -> None:
+        """Go on with the state that the reports show, and without the members that have not reported."""
+        found = recovered(recovery.reports)
+        self._recovery = None
+        self.members = found.list
+        self.documents = recovery.documents[found.reporter]
+        self._applied = AppliedChanges(recovery.reports[found.reporter].applied)
+        self._version = first_version(self._tenure.epoch, found.version)
+        self._removed = dict.fromkeys(found.removed, "it was removed by a former keeper")
+        for info in found.list.members:
+            if info.name in recovery.reports:
+                self._take_over(info, recovery.reports[info.name], recovery.peers.get(info.name))
+        self._publish_recovered()
+        for name, peer in recovery.peers.items():
+            if name in self._known:
+                self._tell_all(self._known[name])
+            elif name not in self._newcomers:
+                self._refuse(peer, self._removed.get(name, f"{name} was removed by a former keeper"))
+        for peer, message in self._newcomers.values():
+            self._join(peer, message)
+        self._on_list()
+
+    def _take_over(self, info: MemberInfo, report: Report, peer: Peer | None) -> None:
+        known = _Known(info, peer, self._clock.now(), joined=True, adopted=report.adopted, seen=report.seen)
+        if info.leaving:
+            known.leaves_with = first_version(self._tenure.epoch, self.members.version)
+        self._known[info.name] = known
+
+    def _publish_recovered(self) -> None:
+        """Make the first list of this keeper, without the members that have not reported."""
+        latest = self.members
+        lost = [each for each in latest.members if each.name not in self._known]
+        members = tuple(each for each in latest.members if each.name in self._known)
+        owners = latest.owners
+        for each in lost:
+            reason = f"member {each.name} was removed: it didn't answer the new keeper"
+            logger.warning("%s", reason)
+            self._removed[each.name] = reason
+            owners = _inherited(owners, each.name, members)
+        version = first_version(self._tenure.epoch, latest.version)
+        moved = bool(self.documents) and owners != latest.owners
+        invalid = moved or any(not each.lite for each in lost)
+        self.members = MemberList(
+            version,
+            members,
+            owners,
+            version if invalid else latest.valid_from,
+            latest.dealt if owners == latest.owners else version,
+            self._tenure.epoch,
+        )
+        self._applied.keep_only(self.members)
 
     # ---- time
 
@@ -356,9 +511,12 @@ class Keeper:
         """Remove the members that were silent for the silence limit, and one member of each pair of members
         without a connection to each other; called once per heartbeat period."""
         with self._lock:
-            if self._closed:
-                return
             now = self._clock.now()
+            if not self._confirm():
+                return
+            if self._recovery is not None:
+                self._look_in_recovery(self._recovery, now)
+                return
             if now - self._looked > 2 * self._period:  # the keeper itself was held up and heard no member
                 for known in self._known.values():
                     known.heard = now
@@ -369,6 +527,13 @@ class Keeper:
                     self._take_out(name, f"member {name} was removed: silent for {limit:g} s", lost=True)
             self._part(now)
             self._forget_timer = self._clock.call_at(now + self._period, self._look)
+
+    def _look_in_recovery(self, recovery: Recovery, now: float) -> None:
+        """Wait no longer for members that have not reported if it is time."""
+        self._looked = now
+        self._forget_timer = self._clock.call_at(now + self._period, self._look)
+        if now >= recovery.deadline and recovery.reports:
+            self._finish(recovery)
 
     def _part(self, now: float) -> None:
         """For each pair of live members without a connection to each other, remove the member that joined
@@ -395,6 +560,8 @@ class Keeper:
                 self._closed = True
                 self._forget_timer()
                 self._tell(ClusterEnded(reason))
+                for peer in () if self._recovery is None else self._recovery.peers.values():
+                    self._send(peer, ClusterEnded(reason))
 
     def close(self) -> None:
         """End the cluster, and close the keeper's transport."""

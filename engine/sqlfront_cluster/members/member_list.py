@@ -44,7 +44,8 @@ class MemberList(msgspec.Struct, frozen=True):
     ``members``: in the order of joining. ``owners``: the owner of each partition, :data:`NOBODY` = none.
     ``valid_from``: members still accept jobs that were planned with this version or a later one, because
     since then only clients were lost, and no partition of a table has changed its owner. ``dealt``: the
-    version in which a partition last changed its owner.
+    version in which a partition last changed its owner. ``epoch``: the epoch of the keeper that made this
+    version.
     """
 
     version: int
@@ -52,6 +53,7 @@ class MemberList(msgspec.Struct, frozen=True):
     owners: tuple[str, ...]
     valid_from: int = 0
     dealt: int = 0
+    epoch: int = 1
 
     @property
     def data_members(self) -> tuple[str, ...]:

@@ -11,6 +11,10 @@ members, and forwards the messages about jobs to the member; messages of removed
   heartbeat was sent. At the lease's end the member stops by itself; the keeper, which counts from the later
   arrival, has not removed it before. So a member that was paused until after its removal answers none of the
   messages that wait in its sockets.
+* Without a keeper the member goes on until its lease ends. If another process becomes the keeper meanwhile,
+  the member reports to it what it has, keeps its jobs and rows, and ignores former keepers from then on.
+  Requests for changes of documents wait; those without an answer are sent again, and the keeper knows which
+  of them were carried out.
 """
 
 import logging
@@ -21,16 +25,21 @@ from threading import RLock
 from typing import Final, TypeAlias
 
 import msgspec
+from msgspec.structs import replace
 
+from sqlfront_cluster.members.applied_changes import AppliedChanges
 from sqlfront_cluster.members.cluster_messages import (
     ClusterEnded,
     DocumentAnswer,
     DocumentChanged,
+    DocumentCopy,
     DocumentKeys,
     DocumentsSeen,
     Heartbeat,
     HeartbeatAnswer,
+    Inquiry,
     JoinCluster,
+    KeeperMessage,
     Leave,
     LeaveAllowed,
     Left,
@@ -40,8 +49,11 @@ from sqlfront_cluster.members.cluster_messages import (
     PutDocument,
     Rebalance,
     Removed,
+    Report,
 )
-from sqlfront_cluster.members.keeper import BEATS, KEEPER, REMEMBERED, Document
+from sqlfront_cluster.members.document import Document
+from sqlfront_cluster.members.keeper import BEATS, REMEMBERED
+from sqlfront_cluster.members.keeper_names import keeper_epoch
 from sqlfront_cluster.members.member import Member
 from sqlfront_cluster.members.member_list import MemberInfo, MemberList, nobody
 from sqlfront_cluster.members.messages import Init, Request
@@ -66,6 +78,10 @@ PATIENCE: Final = 1.0
 #: Seconds between two checks for the end of a leaving member's jobs; the end of the process waits so long at
 #: most.
 LEAVING_PERIOD: Final = 0.05
+
+#: Heartbeats without an answer after which a member looks for another keeper: fewer than the silence limit
+#: has, so that a new keeper is found before the lease ends.
+SILENT_BEATS: Final = 2
 
 #: SQLSTATE: the server rejected the connection.
 REFUSED: Final = "08004"
@@ -107,13 +123,23 @@ class MembershipState(Enum):
 _LISTED: Final = frozenset({MembershipState.JOINED, MembershipState.LEAVING})
 
 
+class _Put(msgspec.Struct):
+    """A request for a change of a document, until it is answered. ``done``: receives the outcome. ``sent``:
+    whether the request was sent to any keeper."""
+
+    request: PutDocument
+    done: Callable[[PutOutcome], None]
+    sent: bool = False
+
+
 class Membership:
     """A member's part in its cluster: it joins, stays, leaves or is removed. It stands between the member,
     which uses it as its transport, and the real ``transport``: it exchanges messages with the keeper, and
     passes on the messages of other members.
 
     ``resources``: the resources of the :class:`~sqlfront_cluster.members.member.Member`. ``on_joined``:
-    called when the keeper's list has the member. ``on_end``: called once, when the membership ends: with the
+    called when the keeper's list has the member. ``locate``: returns the address of the present keeper, None
+    = always the keeper's address in the settings. ``on_end``: called once, when the membership ends: with the
     error that ended it, or None if the member has left of its own accord or was closed.
     """
 
@@ -125,6 +151,7 @@ class Membership:
         resources: Mapping[str, object] = NO_RESOURCES,
         on_joined: Callable[[], None] = lambda: None,
         on_end: Callable[[OperationalError | None], None] = lambda error: None,
+        locate: Callable[[], str] | None = None,
     ) -> None:
         self.name = transport.name
         self.by_reference = transport.by_reference
@@ -142,14 +169,24 @@ class Membership:
         # round.
         self._lock = RLock()
         self._latest: MemberList = nobody()
+        self._locate = locate or (lambda: settings.keeper)
+        # The address at which the keeper was looked for last.
+        self._keeper_at = settings.keeper
         self._keeper: Peer | None = None
+        # Whether this keeper has sent all documents since it was connected.
+        self._synced = False
+        # The highest epoch of a keeper that was heard.
+        self._epoch = 0
+        # Documents that the keeper has sent since it was connected, until it has sent all.
+        self._copies: dict[str, Document] = {}
+        self._applied = AppliedChanges()
         self._peers: dict[str, Peer] = {}
         self._removed: dict[str, None] = {}
         self._missing: dict[str, float] = {}
         self._dialling: set[str] = set()
         # Init messages and requests planned with a list that isn't used here yet.
         self._early: list[tuple[Peer, Init | Request]] = []
-        self._puts: dict[int, Callable[[PutOutcome], None]] = {}
+        self._puts: dict[int, _Put] = {}
         self._requests = 0
         self._seen = 0
         self._state = MembershipState.JOINING
@@ -195,7 +232,7 @@ class Membership:
     def join(self) -> None:
         """Begin to join the cluster, and return at once: ``on_joined`` or ``on_end`` is called later."""
         self._transport.start(self)
-        self._transport.connect(self.settings.keeper)
+        self._transport.connect(self._keeper_at)
         self._later(self._period, self._beat)
 
     @property
@@ -245,7 +282,8 @@ class Membership:
     ) -> None:
         """Ask the keeper to store ``content`` (None: remove the document) under ``key``, if the document's
         version is ``expected`` (0: there is no such document, None: any version), and if other documents, the
-        ``premises``, still have the versions given with their keys. Returns at once.
+        ``premises``, still have the versions given with their keys. Returns at once. While there is no
+        keeper, the request waits for the next one.
 
         ``done`` is called once, on any thread, with the keeper's answer; if the answer says that the change
         was made, every member has the change by then. If no answer can come, ``done`` gets an
@@ -253,47 +291,73 @@ class Membership:
         not.
         """
         with self._lock:
-            keeper = None if self._ended else self._keeper
-            if keeper is not None:
+            ended = self._ended
+            if not ended:
                 self._requests += 1
-                self._puts[self._requests] = done
-                keeper.send(PutDocument(self._requests, key, expected, content, premises))
-        if keeper is None:
-            done(OperationalError("the keeper can't be reached; nothing was changed", sqlstate="08006"))
+                request = PutDocument(self._requests, key, expected, content, premises)
+                self._puts[self._requests] = put = _Put(request, done)
+                if self._synced:
+                    self._send_put(put)
+        if ended:
+            done(OperationalError(f"{self._why}; nothing was changed", sqlstate="08006"))
+
+    def _send_put(self, put: "_Put") -> None:
+        """Send a request for a change; called under the lock, and at most once for each connection."""
+        assert self._keeper is not None
+        put.sent = True
+        self._keeper.send(replace(put.request, oldest=next(iter(self._puts))))
 
     def _fail_puts(self) -> None:
         with self._lock:
             puts, self._puts = self._puts, {}
-        for done in puts.values():
-            done(
-                OperationalError(
-                    "the connection with the keeper broke; the change may have been made", sqlstate="08007"
-                )
-            )
+        for put in puts.values():
+            put.done(_unanswered(self._why) if put.sent else _not_sent(self._why))
 
     def _change(self, message: DocumentChanged) -> None:
         with self._lock:
-            known = self.documents.get(message.key)
-            changed = known is None or known.version < message.version
             if message.content is None:
                 changed = self.documents.pop(message.key, None) is not None
-            elif changed:
+            else:
+                changed = True
                 self.documents[message.key] = Document(message.version, message.content)
             self._seen = max(self._seen, message.version)
+            request, oldest = message.request, message.oldest
+            self._applied.note(message.writer, request, oldest=oldest, version=message.version)
         if changed:
             self._notify(message.key)
         self._tell_keeper(DocumentsSeen(self._seen))
 
-    def _keep_only(self, message: DocumentKeys) -> None:
+    def _take_all(self, message: DocumentKeys) -> None:
+        """Use the documents that the keeper has sent since it was connected, all at once: a part of them
+        would be a state that the cluster never had."""
         with self._lock:
-            gone = self.documents.keys() - set(message.keys)
-            for key in gone:
-                del self.documents[key]
-            self._seen = max(self._seen, message.version)
-        for key in sorted(gone):
-            self._notify(key)
+            documents, self._copies = self._copies, {}
+            former, self.documents = self.documents, documents
+            self._seen = message.version
+            self._applied = AppliedChanges(message.applied)
+            self._synced = True
+            for put in self._puts.values():
+                self._send_put(put)
+            if self._state is MembershipState.LEAVING:
+                self._tell_keeper(Leave())
+        for key in sorted(former.keys() | documents.keys()):
+            if former.get(key) != documents.get(key):
+                self._notify(key)
         if self.joined:
             self._tell_keeper(DocumentsSeen(self._seen))
+
+    def _report(self) -> None:
+        """Tell a new keeper what this member has."""
+        with self._lock:
+            keeper = self._keeper
+            self._synced = False
+            if keeper is None or not self.joined:
+                return
+            for key, document in self.documents.items():
+                keeper.send(DocumentCopy(key, document.version, document.content))
+            adopted, removed = self.member.members.version, tuple(self._removed)
+            keeper.send(Report(self._latest, adopted, self._seen, self._applied.entries(), removed))
+            keeper.send(Heartbeat(self._clock.now(), self._missing_too_long()))
 
     def _notify(self, key: str) -> None:
         for watcher in tuple(self.watchers):
@@ -303,7 +367,7 @@ class Membership:
 
     def connected(self, peer: Peer) -> None:
         """Record a new connection to the keeper or to a member; close a connection to a removed member."""
-        if peer.name == KEEPER:
+        if keeper_epoch(peer.name):
             self._keeper_connected(peer)
             return
         with self._lock:
@@ -322,22 +386,32 @@ class Membership:
         with self._lock:
             if self._ended:
                 return
-            self._keeper = peer
-            if self.joined:
-                peer.send(Heartbeat(self._clock.now(), self._missing_too_long()))
-                peer.send(ListAdopted(self.member.members.version))
-                peer.send(DocumentsSeen(self._seen))
+            former = self._keeper
+            if keeper_epoch(peer.name) < self._epoch or (
+                former is not None and keeper_epoch(peer.name) < keeper_epoch(former.name)
+            ):
+                former = peer
             else:
-                engine = self.member.engine
-                memory, files = engine.memory.limit, engine.files
-                peer.send(JoinCluster(self.settings.address, self.settings.lite, memory, files))
-            if self._state is MembershipState.LEAVING:
-                peer.send(Leave())
+                self._meet_keeper(peer)
+        if former is not None and former is not self._keeper:
+            former.close("another process is the keeper now")
+
+    def _meet_keeper(self, peer: Peer) -> None:
+        """Begin to listen to ``peer`` as the keeper, and to no former one; called under the lock."""
+        self._keeper, self._synced, self._copies = peer, False, {}
+        if self.joined:
+            peer.send(Heartbeat(self._clock.now(), self._missing_too_long()))
+            peer.send(ListAdopted(self.member.members.version))
+            peer.send(DocumentsSeen(self._seen))
+        else:
+            engine = self.member.engine
+            memory, files = engine.memory.limit, engine.files
+            peer.send(JoinCluster(self.settings.address, self.settings.lite, memory, files))
 
     def disconnected(self, peer: Peer, reason: str) -> None:
         """Record a broken connection, or a failed attempt to connect, and try again later. If the keeper has
         refused this member before it joined, the membership ends instead."""
-        if peer.name == KEEPER or peer.name == self.settings.keeper:
+        if keeper_epoch(peer.name) or peer.name == self._keeper_at:
             self._keeper_lost(peer, reason)
             return
         with self._lock:
@@ -352,25 +426,34 @@ class Membership:
     def _keeper_lost(self, peer: Peer, reason: str) -> None:
         with self._lock:
             if self._keeper is peer:
-                self._keeper = None
+                self._keeper, self._synced = None, False
             if self._keeper is not None or self._ended:
                 return
             self._last_failure = reason
-        self._fail_puts()
         if isinstance(peer, UnconnectedPeer) and peer.refused and not self.joined:
-            self._stop(f"no connection with the keeper at {self.settings.keeper}: {reason}", REFUSED)
+            self._stop(f"no connection with the keeper at {self._keeper_at}: {reason}", REFUSED)
         self._later(RETRY, self._dial_keeper)
 
     def _dial_keeper(self) -> None:
-        if self._keeper is None and not self._ended:
-            self._transport.connect(self.settings.keeper)
+        """Look for the keeper, unless one is connected that isn't silent."""
+        if self._ended or (self._keeper is not None and not self._silent()):
+            return
+        place = self._locate()
+        if self._keeper is None or place != self._keeper_at:
+            self._keeper_at = place
+            self._transport.connect(place)
+
+    def _silent(self) -> bool:
+        """Return whether the keeper has not answered the last heartbeats."""
+        return self._clock.now() - self._lease_from > SILENT_BEATS * self._period
 
     def received(self, peer: Peer, message: msgspec.Struct, body: Body) -> None:
         """Handle a message of the keeper, or pass on a message of another member to this member. A job or
         request that was planned with a later version of the member list than this member uses waits until
         that version is used here; messages of removed members are dropped."""
-        if peer.name == KEEPER:
-            self._hear_keeper(message)
+        if keeper_epoch(peer.name):
+            if self._is_from_keeper(peer, message):
+                self._hear_keeper(message)
         elif peer.name in self._removed or self._ended:
             return
         elif isinstance(message, Init | Request) and self._is_early(message):
@@ -388,8 +471,21 @@ class Membership:
         uses."""
         return message.list_version is not None and message.list_version > self.member.members.version
 
+    def _is_from_keeper(self, peer: Peer, message: msgspec.Struct) -> bool:
+        """Return whether the message is from the present keeper, not from a former one."""
+        with self._lock:
+            if not isinstance(message, KeeperMessage) or peer is not self._keeper:
+                return False
+            present = message.epoch >= self._epoch
+            self._epoch = max(self._epoch, message.epoch)
+        return present
+
     def _hear_keeper(self, message: msgspec.Struct) -> None:
         match message:
+            case Inquiry():
+                self._report()
+            case DocumentCopy():
+                self._copies[message.key] = Document(message.version, message.content)
             case MemberListChanged():
                 self._hear_list(message.list)
             case HeartbeatAnswer():
@@ -397,12 +493,12 @@ class Membership:
             case DocumentChanged():
                 self._change(message)
             case DocumentKeys():
-                self._keep_only(message)
+                self._take_all(message)
             case DocumentAnswer():
                 with self._lock:
-                    done = self._puts.pop(message.request, None)
-                if done is not None:
-                    done(message)
+                    put = self._puts.pop(message.request, None)
+                if put is not None:
+                    put.done(message)
             case LeaveAllowed():
                 self._leave_when_idle()
             case Removed():
@@ -420,6 +516,7 @@ class Membership:
                 return
             gone = [each.name for each in self._latest.members if each.name not in new]
             self._latest = new
+            self._applied.keep_only(new)
             for name in gone:
                 self._removed[name] = None
                 self._missing.pop(name, None)
@@ -537,6 +634,8 @@ class Membership:
             self._stop(self._cut_off())
             return
         self._tell_keeper(Heartbeat(now, self._missing_too_long()))
+        if self._silent():
+            self._dial_keeper()
         self._later(self._period, self._beat)
 
     def _missing_too_long(self) -> tuple[str, ...]:
@@ -550,16 +649,24 @@ class Membership:
         silent = self._clock.now() - self._lease_from
         reason = f"; {self._last_failure}" if self._last_failure and self._keeper is None else ""
         if not self.joined:
-            return f"there is no cluster at {self.settings.keeper}: its keeper didn't answer{reason}"
+            return f"there is no cluster at {self._keeper_at}: its keeper didn't answer{reason}"
         return (
             f"member {self.name} was cut off from its cluster: "
-            f"the keeper at {self.settings.keeper} has not answered for {silent:.1f} s{reason}"
+            f"the keeper at {self._keeper_at} has not answered for {silent:.1f} s{reason}"
         )
 
     def _tell_keeper(self, message: msgspec.Struct) -> None:
         keeper = self._keeper
         if keeper is not None:
             keeper.send(message)
+
+
+def _unanswered(why: str) -> OperationalError:
+    return OperationalError(f"{why}; the change may have been made", sqlstate="08007")
+
+
+def _not_sent(why: str) -> OperationalError:
+    return OperationalError(f"{why}; nothing was changed", sqlstate="08006")
 
 
 def _call(watcher: Callable[[], None]) -> None:

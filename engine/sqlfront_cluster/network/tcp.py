@@ -76,7 +76,7 @@ class NetworkSettings:
     incoming connections that may be in their handshakes at a time; a further one ends the oldest of them.
     ``refusal_period``: seconds in which refused connections, after the first, are logged together in one
     line. ``never_calls``: the name of a member (the keeper) that never connects to others; a connection from
-    this name is refused.
+    this name, or from a name that begins with this name and a dot, is refused.
     """
 
     cluster: str
@@ -324,7 +324,8 @@ class TcpTransport:
 
     def _accept(self, connection: MemberConnection) -> Steps[MemberConnection | None]:
         def proven(number: bytes, identity: Identity) -> None:
-            if identity.name == self._settings.never_calls:
+            silent = self._settings.never_calls
+            if silent and f"{identity.name}.".startswith(f"{silent}."):
                 raise UnrelatedPeer(
                     f"the other side calls itself {identity.name}, a member that never connects to others"
                 )

@@ -8,7 +8,8 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 
-from sqlfront_cluster.members.keeper import KEEPER, Keeper, KeeperSettings
+from sqlfront_cluster.members.keeper import Keeper, KeeperSettings
+from sqlfront_cluster.members.keeper_names import KEEPER
 from sqlfront_cluster.members.membership import Membership, MembershipSettings
 from sqlfront_cluster.simulation import Simulation
 from sqlfront_engine.dag import DAG

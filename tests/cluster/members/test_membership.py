@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from sqlfront_cluster.members.cluster_messages import DocumentAnswer, HeartbeatAnswer, Premises
-from sqlfront_cluster.members.keeper import KEEPER
+from sqlfront_cluster.members.keeper_names import KEEPER
 from sqlfront_cluster.members.membership import PutOutcome
 from sqlfront_cluster.members.messages import Completed, Init
 from sqlfront_engine.dag import DAG, Edge, EdgeConfig

@@ -10,7 +10,7 @@ import msgspec
 import pyarrow as pa
 
 from sqlfront_cluster import codec
-from sqlfront_cluster.members.keeper import Document
+from sqlfront_cluster.members.document import Document
 from sqlfront_connectors.base import Partitioning
 from sqlfront_connectors.memory.segments.index import IndexDefinition
 from sqlfront_connectors.memory.spread.share_statistics import decode_statistics, encode_statistics

@@ -1,0 +1,100 @@
+"""The state of a cluster whose keeper has gone, found from the reports of the members.
+
+**The member list** is the latest one that a reporting member has received. **The documents** are those of the
+reporting member of that list which has seen most changes. That is right, because
+
+* every keeper counts its changes together and sends them in order, so that what one member has is the
+  beginning of what another one has;
+* a change is answered only when every member of the list has it. So each reporting member has every answered
+  change, and the member with most changes has them all;
+* each change that any reporting member has is kept: somebody may have read it. It is finished, since all
+  members get it from the new keeper.
+
+A change that no reporting member has was not answered, and its writer asks for it again.
+"""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from sqlfront_cluster.members.cluster_messages import Report
+from sqlfront_cluster.members.document import Document
+from sqlfront_cluster.members.member_list import MemberList
+from sqlfront_cluster.network.transport import Peer
+
+#: Bits of a version below the epoch: versions of a new keeper are above all versions of the former keepers,
+#: also those that no reporting member knows.
+_VERSION_BITS = 32
+
+
+class Recovered(msgspec.Struct, frozen=True):
+    """The state with which a new keeper begins. ``list``: the latest member list of the former keeper.
+    ``reporter``: the member whose documents are taken. ``version``: the number of the last change that this
+    member has seen. ``removed``: names of former members."""
+
+    list: MemberList
+    reporter: str
+    version: int
+    removed: tuple[str, ...]
+
+
+def recovered(reports: Mapping[str, Report]) -> Recovered:
+    """Return the state that follows from the reports (at least one), by the members' names."""
+    latest = max((report.list for report in reports.values()), key=_order)
+    listed = {name: report for name, report in reports.items() if name in latest}
+    reporter = max(listed, key=lambda name: listed[name].seen)
+    removed = {name: None for report in reports.values() for name in report.removed}
+    gone = tuple(name for name in removed if name not in latest)
+    return Recovered(latest, reporter, listed[reporter].seen, gone)
+
+
+def _order(members: MemberList) -> tuple[int, int]:
+    return members.epoch, members.version
+
+
+def first_version(epoch: int, latest: int) -> int:
+    """Return the first version that the keeper of ``epoch`` gives, above ``latest``, the latest one known.
+
+    >>> first_version(1, 6), first_version(2, 6), first_version(2, 2**32 + 5)
+    (7, 4294967296, 4294967302)
+    """
+    return max(latest + 1, (epoch - 1) << _VERSION_BITS)
+
+
+class Recovery:
+    """The reports that a new keeper has received so far. ``deadline``: the time until which it waits for
+    members that don't report (s, of the keeper's clock)."""
+
+    def __init__(self, deadline: float) -> None:
+        self.deadline = deadline
+        self.reports: dict[str, Report] = {}
+        self.peers: dict[str, Peer] = {}
+        self.documents: dict[str, dict[str, Document]] = {}
+        self._copies: dict[str, dict[str, Document]] = {}
+
+    def ask(self, peer: Peer) -> None:
+        """Begin the report of a newly connected member from its start."""
+        self._copies[peer.name] = {}
+        self.peers[peer.name] = peer
+
+    def copy(self, member: str, key: str, document: Document) -> None:
+        """Take one document of a member, before its report."""
+        self._copies.setdefault(member, {})[key] = document
+
+    def report(self, member: str, report: Report) -> None:
+        """Take the report of a member, which follows its documents."""
+        self.reports[member] = report
+        self.documents[member] = self._copies.pop(member, {})
+
+    def lost(self, peer: Peer) -> None:
+        """Note that the connection has ended; the report of the member stays."""
+        if self.peers.get(peer.name) is peer:
+            del self.peers[peer.name]
+
+    def complete(self, newcomers: frozenset[str]) -> bool:
+        """Return whether all members of the latest list have reported. ``newcomers``: the names of processes
+        that ask to join, and so will not report."""
+        if not self.reports:
+            return False
+        latest = recovered(self.reports).list
+        return all(each.name in self.reports or each.name in newcomers for each in latest.members)
