@@ -355,7 +355,7 @@ class Membership:
                 return
             for key, document in self.documents.items():
                 keeper.send(DocumentCopy(key, document.version, document.content))
-            adopted, removed = self.member.members.version, tuple(self._removed)
+            adopted, removed = self.member.members.version, tuple(self._removed.copy())
             keeper.send(Report(self._latest, adopted, self._seen, self._applied.entries(), removed))
             keeper.send(Heartbeat(self._clock.now(), self._missing_too_long()))
 

@@ -1,5 +1,5 @@
-"""A single message gets lost while the connection holds: no job waits for ever, no row is missing in an answer,
-and nothing is left behind."""
+"""A single message gets lost while the connection holds: no job waits for ever, no row is missing in an
+answer, and nothing is left behind."""
 
 from collections.abc import Callable
 
@@ -43,7 +43,7 @@ def test_rows_lost_on_the_way_fail_the_job_by_name(number: int) -> None:
         lambda sender, to, message: isinstance(message, Data) and message.number == number and to == "m2",
     )
 
-    with pytest.raises(OperationalError, match="rows of member m. were lost on the way") as caught:
+    with pytest.raises(OperationalError, match=r"rows of member m. were lost on the way") as caught:
         cluster.run(exchanged(lambda edge: edge.distributed().partitioned([0])))
 
     assert caught.value.sqlstate == "08006"
