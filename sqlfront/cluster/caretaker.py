@@ -123,7 +123,7 @@ class Caretaker:
         """Ask the keeper to redistribute the partitions if there are members that own none."""
         assert context.cluster is not None
         members = context.cluster.member_list
-        if not {*members.data_members} <= {*members.owners}:
+        if not {*members.heirs} <= {*members.owners}:
             self._documents.rebalance()
 
     def _tidy_up(self) -> None:

@@ -96,6 +96,11 @@ class ProcessMembers(Cluster):
         table.reloaded = found.reloaded
         table.adopt(version_of(found))
 
+    def spread_tables(self) -> tuple[SpreadTable, ...]:
+        """Return the cluster's memory tables, with the temporary ones of all sessions."""
+        with self._lock:
+            return tuple(self._named.values())
+
     # ---- what spread tables ask
 
     def table(self, name: str, schema: pa.Schema, partitioning: Partitioning | None) -> SpreadTable:

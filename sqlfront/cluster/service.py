@@ -97,7 +97,7 @@ class TableService(ShareHolder):
             self._caretaker.close()
 
     def _look_after(self) -> None:
-        members = self._running.member.members.data_members
+        members = self._running.member.members.heirs
         if members and members[0] == self._running.membership.name and self._current:
             with self._beginning:
                 if self._caretaker is None:

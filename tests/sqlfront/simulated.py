@@ -14,6 +14,7 @@ from typing import Final, cast
 import pyarrow as pa
 
 from sqlfront.cluster.documents import ANSWER_TIMEOUT, Documents
+from sqlfront.cluster.handover import Handover
 from sqlfront.cluster.processes import ProcessMembers
 from sqlfront.cluster.service import TableService
 from sqlfront_cluster.launchers.running import RunningMember, network_settings
@@ -247,6 +248,7 @@ class TableTown(Kept):
     def __init__(self, *names: str, seed: int) -> None:
         self.services: dict[str, QuietService] = {}
         self.sessions: dict[str, SimulatedSession] = {}
+        self._running: dict[str, RunningMember] = {}
         #: The rows of every version that somebody tried to publish, and the version that it came from.
         self.rows: dict[str | None, Rows] = {None: ()}
         self.bases: dict[str, str | None] = {}
@@ -281,6 +283,7 @@ class TableTown(Kept):
                 network=network_settings(Security(b"simulated")),
             ),
         )
+        self._running[name] = running
         if lite:
             self.sessions[name] = SimulatedSession(self, running)
         else:
@@ -416,6 +419,16 @@ class TableTown(Kept):
             place_anew(self._table(session))
 
         return Statement(at, code)
+
+    def leave(self, name: str) -> Statement:
+        """SIGTERM to a member: its rows go to others, and then it leaves."""
+        session, membership = SimulatedSession(self, self._running[name]), self.memberships[name]
+
+        def code() -> None:
+            if Handover(session, membership, lambda: False).run():
+                membership.leave()
+
+        return Statement(name, code)
 
     def _table(self, session: SimulatedSession) -> SpreadTable:
         table = session.only_table()

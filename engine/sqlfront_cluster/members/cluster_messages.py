@@ -46,6 +46,14 @@ class Heartbeat(Message, frozen=True):
     missing: tuple[str, ...] = ()
 
 
+class HandOver(Message, frozen=True):
+    """A member's message that it is about to leave, so that other members get its partitions while jobs
+    still read the rows that it holds. ``ends``: True if the member stays after all, so that it gets its share
+    of the partitions again. The keeper does nothing if no other member could own partitions."""
+
+    ends: bool = False
+
+
 class Leave(Message, frozen=True):
     """A member's message that it wants to leave, so that new jobs avoid it."""
 
@@ -189,6 +197,7 @@ CLUSTER_MESSAGES: Final = (
     JoinCluster,
     ListAdopted,
     Heartbeat,
+    HandOver,
     Leave,
     Left,
     Rebalance,

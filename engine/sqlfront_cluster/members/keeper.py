@@ -10,6 +10,8 @@ timers.
   or when its process is known to have ended (:meth:`Keeper.remove`). A silent member stops by itself before
   its removal: each answered heartbeat gives it that many seconds more, counted from when the heartbeat was
   *sent*.
+* A member that hands over is marked, and other members get its partitions; it stays until its rows are on
+  other members.
 * A leaving member is marked, and other members get its partitions. When all members know that it is leaving,
   the keeper says so to the leaving member, which ends when its jobs have ended.
 * While there are no documents, hence no tables, partitions are assigned anew with every joining member;
@@ -23,7 +25,7 @@ timers.
 """
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from threading import RLock
 from typing import Final, Protocol
 
@@ -38,6 +40,7 @@ from sqlfront_cluster.members.cluster_messages import (
     DocumentCopy,
     DocumentKeys,
     DocumentsSeen,
+    HandOver,
     Heartbeat,
     HeartbeatAnswer,
     Inquiry,
@@ -236,6 +239,8 @@ class Keeper:
             case ListAdopted():
                 known.adopted = max(known.adopted, message.version)
                 self._admit_or_release(known)
+            case HandOver():
+                self._hand_over(known, ends=message.ends)
             case Leave():
                 self._leave(known)
             case Left():
@@ -311,6 +316,22 @@ class Keeper:
 
     # ---- leaving
 
+    def _hand_over(self, known: _Known, *, ends: bool) -> None:
+        """Mark the member as one that hands over, and give its partitions to others; or, with ``ends``, let
+        it own partitions again. Does nothing if no other member may own partitions."""
+        name, marked = known.info.name, not ends
+        others = {*self.members.heirs} - {name}
+        if not known.joined or known.info.hands_over is marked or known.leaves_with is not None:
+            return
+        if marked and not others:
+            return
+        known.info = replace(known.info, hands_over=marked)
+        members = tuple(known.info if each.name == name else each for each in self.members.members)
+        owners = self.members.owners
+        if ends:
+            owners = balance(owners, replace(self.members, members=members).heirs)
+        self._publish(members, owners if ends else _inherited(owners, name, members))
+
     def _leave(self, known: _Known) -> None:
         if known.joined and known.leaves_with is None:
             known.info = replace(known.info, leaving=True)
@@ -364,7 +385,7 @@ class Keeper:
         """Assign the partitions anew, so that all members that may own partitions (neither lite nor leaving)
         own equally many. Members then refuse jobs that were planned before."""
         with self._lock:
-            owners = balance(self.members.owners, self.members.data_members)
+            owners = balance(self.members.owners, self.members.heirs)
             if owners != self.members.owners:
                 self._publish(self.members.members, owners, invalidate=True)
 
@@ -569,7 +590,7 @@ class Keeper:
         self._transport.close()
 
 
-def _inherited(owners: tuple[str, ...], name: str, members: Iterable[MemberInfo]) -> tuple[str, ...]:
-    """Return the owners of the partitions after the loss of the member ``name``, whose partitions go to those
-    of ``members`` that are neither lite nor leaving."""
-    return inherit(owners, name, [each.name for each in members if not each.lite and not each.leaving])
+def _inherited(owners: tuple[str, ...], name: str, members: tuple[MemberInfo, ...]) -> tuple[str, ...]:
+    """Return the owners of the partitions after the member ``name`` has gone or hands over: its partitions go
+    to those of ``members`` that may own partitions."""
+    return inherit(owners, name, MemberList(0, members, owners).heirs)

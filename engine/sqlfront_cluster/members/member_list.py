@@ -19,10 +19,11 @@ class MemberInfo(msgspec.Struct, frozen=True):
     """A member's entry in the member list.
 
     ``lite``: the member owns no partitions, and runs only those vertices of its own jobs that are placed on
-    the coordinator. ``leaving``: the member is shutting down, and new jobs avoid it. ``address``: the address
-    at which other members connect to the member; empty for a client, to which nobody connects. ``memory``:
-    bytes that all jobs together may hold on the member, 0 = unknown. ``files``: the files that jobs may open
-    on the member.
+    the coordinator. ``hands_over``: the member is about to leave and owns no partitions, but jobs still read
+    the rows that it holds, until these rows are on other members. ``leaving``: the member is shutting down,
+    and new jobs avoid it. ``address``: the address at which other members connect to the member; empty for a
+    client, to which nobody connects. ``memory``: bytes that all jobs together may hold on the member, 0 =
+    unknown. ``files``: the files that jobs may open on the member.
     """
 
     name: str
@@ -31,11 +32,12 @@ class MemberInfo(msgspec.Struct, frozen=True):
     address: str = ""
     memory: int = 0
     files: FileAccess = EVERYWHERE
+    hands_over: bool = False
 
     @property
     def role(self) -> str:
         """The member's role, as operators see it: ``client``, ``leaving`` or ``member``."""
-        return "client" if self.lite else "leaving" if self.leaving else "member"
+        return "client" if self.lite else "leaving" if self.leaving or self.hands_over else "member"
 
 
 class MemberList(msgspec.Struct, frozen=True):
@@ -57,9 +59,20 @@ class MemberList(msgspec.Struct, frozen=True):
 
     @property
     def data_members(self) -> tuple[str, ...]:
-        """The names of the members that may own partitions and run parts of new jobs: neither lite nor
-        leaving."""
+        """The names of the members that may run parts of new jobs: neither lite nor leaving."""
         return tuple(member.name for member in self.members if not member.lite and not member.leaving)
+
+    @property
+    def handing_over(self) -> tuple[str, ...]:
+        """The names of the data members that own no partitions and hold rows until these are on others."""
+        return tuple(member.name for member in self.members if member.hands_over and not member.leaving)
+
+    @property
+    def heirs(self) -> tuple[str, ...]:
+        """The names of the members that may own partitions: the data members that don't hand over; if all
+        of them do, all data members."""
+        staying = tuple(name for name in self.data_members if name not in self.handing_over)
+        return staying or self.data_members
 
     def __contains__(self, name: object) -> bool:
         return any(member.name == name for member in self.members)

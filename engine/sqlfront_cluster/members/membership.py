@@ -35,6 +35,7 @@ from sqlfront_cluster.members.cluster_messages import (
     DocumentCopy,
     DocumentKeys,
     DocumentsSeen,
+    HandOver,
     Heartbeat,
     HeartbeatAnswer,
     Inquiry,
@@ -255,6 +256,12 @@ class Membership:
                 self._tell_keeper(Leave())
         if self._state is MembershipState.JOINING:
             self._end(f"member {self.name} has left", None)
+
+    def hand_over(self, *, ends: bool = False) -> None:
+        """Ask the keeper to give this member's partitions to others while jobs still read the rows that it
+        holds, since the member is about to leave; with ``ends``, to let the member own partitions again.
+        Returns at once."""
+        self._tell_keeper(HandOver(ends))
 
     def rebalance(self) -> None:
         """Ask the keeper to assign the partitions anew, so that all members that may own partitions (neither

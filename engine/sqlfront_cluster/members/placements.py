@@ -36,7 +36,7 @@ class Placements:
                 members.data_members,
                 self._coordinator,
                 config.required_partitions,
-                config.required_members,
+                (*config.required_members, *members.handing_over),
             )
         return placement
 

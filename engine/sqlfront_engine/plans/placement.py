@@ -101,9 +101,9 @@ def place(
 
     ``owners[p]`` is the owner of partition p. ``members``: the members with partitions that may take part.
     ``required``: the partitions that the job reads (None = all, and no member is left out).
-    ``required_members``: further members needed by the job. Raises OperationalError if a required member is
-    not in the cluster, or if no member with partitions is left; InterfaceError for a partition out of
-    range.
+    ``required_members``: further members needed by the job, which may get no partitions. Raises
+    OperationalError if a required member is not in the cluster, or if no member with partitions is left;
+    InterfaceError for a partition out of range.
     """
     if not members and coordinator not in demands.members:
         raise OperationalError("no data member is left to run the job", sqlstate="08001")
@@ -122,6 +122,9 @@ def place(
             owner = members[turn % len(members)]
             turn += 1
         dealt.setdefault(owner, []).append(partition)
+    for name in required_members:
+        if name in members:
+            dealt.setdefault(name, [])
     if required is not None:
         _deal_rest(dealt, demands, named, len(owners), turn, members, coordinator)
     names = tuple(name for name in (*members, coordinator) if name in dealt)
@@ -216,4 +219,13 @@ def _reached(edge: Edge, sources: Sequence[str], placement: Placement) -> Sequen
     if edge.routing is Routing.PARTITIONED and not edge.key_columns:
         owner = placement.owner_of(edge.partition)
         return () if owner is None else (owner,)
-    return placement.members or (placement.coordinator,)
+    return _receivers(edge, placement) or (placement.coordinator,)
+
+
+def _receivers(edge: Edge, placement: Placement) -> Sequence[str]:
+    """Return the members that rows of an edge to all members can reach. A member without partitions takes
+    part because it has rows to read: it is left out where any member will do."""
+    if edge.routing is not Routing.UNICAST:
+        return placement.members
+    pairs = zip(placement.members, placement.partitions, strict=True)
+    return tuple(name for name, owned in pairs if owned) or placement.members

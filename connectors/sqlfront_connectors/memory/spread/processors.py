@@ -13,7 +13,7 @@ from sqlfront_connectors.memory.segments.numbering import home_of, numbers_of, p
 from sqlfront_connectors.memory.segments.segment import RowNumbers, Segment
 from sqlfront_connectors.memory.segments.share import TableShare
 from sqlfront_connectors.memory.spread.share_statistics import report
-from sqlfront_connectors.memory.spread.store import store_of
+from sqlfront_connectors.memory.spread.store import TableStore, store_of
 from sqlfront_engine.processor import Processor, ProcessorContext, Steps, Take
 from sqlfront_values.partitioning.partitions import DEFAULT_PARTITIONS, key_hasher
 
@@ -40,6 +40,8 @@ class ShareScan(MemoryScan, frozen=True):
         store.check_dealt(self.dealt, self.table)
         if self.holders is not None and store.member not in self.holders:
             return None
+        if self.holders is None and not context.partitions and self.resource not in store:
+            return None  # the member owned no partitions when the version was made
         return store.share(self.resource, self.table)
 
     def home(self, share: TableShare) -> int | None:
@@ -113,7 +115,7 @@ class StoreShare(Processor, frozen=True):
     def run(self, context: ProcessorContext) -> Steps:
         store = store_of(context)
         store.check_dealt(self.dealt, self.table)
-        present = () if self.base is None else store.share(self.base, self.table).segments
+        present = self._present(store, context)
         batches: list[pa.RecordBatch] = []
         charged = 0
         while (batch := (yield Take(0))) is not None:
@@ -127,6 +129,11 @@ class StoreShare(Processor, frozen=True):
         store.hold(segments, self.table)
         store.stage(self.key, share)
         yield report(share, sum(batch.num_rows for batch in added))
+
+    def _present(self, store: TableStore, context: ProcessorContext) -> tuple[Segment, ...]:
+        if self.base is None or (not context.partitions and self.base not in store):
+            return ()
+        return store.share(self.base, self.table).segments
 
     def change(
         self, present: tuple[Segment, ...], batches: list[pa.RecordBatch]

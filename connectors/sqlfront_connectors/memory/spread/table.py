@@ -228,7 +228,8 @@ class SpreadSnapshot(KeyedSnapshot):
         """Raise OperationalError unless all members that hold a part of the version are present."""
         if self.held.key is None:
             return
-        present = {*self.members.member_list.data_members} & {*self.members.member_list.owners}
+        members = self.members.member_list
+        present = {*members.data_members} & {*members.owners, *members.handing_over}
         gone = [number for number, owner in enumerate(self.held.owners) if owner not in present]
         if gone:
             raise _gone(self.name, self.held, gone, reloaded=self._reloaded)

@@ -1,0 +1,84 @@
+"""The handover: a member that is about to leave moves its rows of memory tables to the other members first.
+
+The leaving member itself moves the rows, because its end waits for them: if it is lost meanwhile, nothing is
+left to be moved, and nobody else has to know how far it came. A table is moved by publishing a version of the
+same rows on the members that own the partitions now
+(:func:`~sqlfront_connectors.memory.spread.table.place_anew`), so that queries go on with the former version,
+and a writer waits for the table's turn only. Another session may move a table first; then nothing is left to
+do.
+"""
+
+import logging
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+from sqlfront_cluster.members.membership import Membership
+from sqlfront_connectors.memory.spread.table import LOST, SpreadTable, place_anew
+from sqlfront_values.errors import Error
+
+if TYPE_CHECKING:
+    from sqlfront.cluster.processes import ProcessMembers
+
+#: Seconds until the next attempt after a failure, and between two looks at ``is_over``.
+RETRY: Final = 0.2
+
+logger = logging.getLogger(__name__)
+
+
+class Handover:
+    """The handover of the member of ``membership``. ``members``: the session that moves the tables, on the
+    same member. ``is_over``: returns True once the member may wait no longer."""
+
+    def __init__(
+        self, members: "ProcessMembers", membership: Membership, is_over: Callable[[], bool]
+    ) -> None:
+        self._members = members
+        self._membership = membership
+        self._is_over = is_over
+        # Tables of which parts were lost with other members: nobody can read them.
+        self._unreadable: set[str] = set()
+
+    def run(self) -> bool:
+        """Move the rows, and return True if no other member misses a row when this member ends: all tables
+        are on others, or there is no other member. Return False if ``is_over`` came first."""
+        while not self._is_over():
+            if not self._others():
+                return True
+            if not self._is_marked():
+                self._membership.hand_over()
+            elif self._move_all():
+                return True
+            self._members.documents.await_change(RETRY)
+        return False
+
+    def _move_all(self) -> bool:
+        moved = [self._move(table) for table in self.tables()]
+        return all(moved)
+
+    def tables(self) -> tuple[SpreadTable, ...]:
+        """Return the tables whose current version has rows on this member."""
+        name = self._membership.name
+        return tuple(
+            table
+            for table in self._members.spread_tables()
+            if name in table.snapshot().holders and table.identity not in self._unreadable
+        )
+
+    def _others(self) -> bool:
+        return bool({*self._members.member_list.heirs} - {self._membership.name})
+
+    def _is_marked(self) -> bool:
+        return self._membership.name in self._members.member_list.handing_over
+
+    def _move(self, table: SpreadTable) -> bool:
+        if self._is_over():
+            return False
+        try:
+            place_anew(table)
+        except Error as error:
+            logger.warning("`%s` could not be handed over: %s", table.name, error)
+            if error.sqlstate == LOST:
+                self._unreadable.add(table.identity)
+            return error.sqlstate == LOST
+        logger.info("`%s` was handed over", table.name)
+        return True

@@ -1,0 +1,106 @@
+"""A member that leaves in good order takes its rows with it, or rather: hands them over first."""
+
+from __future__ import annotations
+
+import pytest
+
+from sqlfront_connectors.base import Partitioning
+from sqlfront_values.errors import OperationalError
+from tests.sqlfront.simulated import TableTown
+
+ROWS = tuple((key, key) for key in range(500))
+PARTITIONINGS = (Partitioning((0,), 271), Partitioning((0,), 8), None)
+
+
+def town(*, seed: int = 1, partitioning: Partitioning | None = PARTITIONINGS[0]) -> TableTown:
+    made = TableTown("m0", "m1", "m2", "client-0", seed=seed)
+    made.create("client-0", partitioning, ROWS)
+    return made
+
+
+def read_all(here: TableTown) -> None:
+    """Read the table to its end, again if the cluster changes; AssertionError for wrong rows."""
+    for _ in range(20):
+        try:
+            assert here.run(here.reading("client-0").poll, 60)
+            return
+        except OperationalError as error:
+            if error.sqlstate != "40001":
+                raise
+            here.simulation.pass_time(0.05)
+    raise AssertionError("the table can't be read")
+
+
+@pytest.mark.parametrize("partitioning", PARTITIONINGS)
+def test_who_leaves_hands_its_rows_over_first(partitioning: Partitioning | None) -> None:
+    here = town(partitioning=partitioning)
+    here.complete(here.leave("m2"))
+    assert here.run(lambda: here.ends == {"m2": None})
+    assert here.run(lambda: "m2" not in here.keeper.members and here.agreed())
+
+    read_all(here)
+    table = here.sessions["client-0"].only_table()
+    assert table is not None and table.in_place
+    assert table.snapshot().holders == ("m0", "m1")
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_queries_go_on_meanwhile(seed: int) -> None:
+    here = town(seed=seed)
+    leaving = here.leave("m2")
+    while not leaving.ended:
+        reading = here.reading("client-0")
+        try:
+            while not reading.poll():
+                while here.resume(leaving):
+                    pass
+                here.simulation.step()
+        except OperationalError as error:
+            if error.sqlstate != "40001":
+                raise
+    assert here.run(lambda: here.ends == {"m2": None})
+    read_all(here)
+
+
+def test_the_last_member_has_nobody_to_hand_over_to() -> None:
+    here = TableTown("m0", "client-0", seed=1)
+    here.create("client-0", None, ROWS)
+    here.complete(here.leave("m0"))
+    assert here.run(lambda: here.ends == {"m0": None})
+
+
+def test_rows_lie_where_they_are_until_they_are_moved() -> None:
+    here = town()
+    here.memberships["m2"].hand_over()
+    assert here.run(lambda: here.keeper.members.handing_over == ("m2",) and here.agreed())
+    assert here.owned() == {"m0": 136, "m1": 135}
+
+    read_all(here)
+    here.complete(here.insert("client-0", ((1000, 1),)))
+    read_all(here)
+    table = here.sessions["client-0"].only_table()
+    assert table is not None and table.snapshot().holders == ("m0", "m1")
+
+
+def test_a_member_may_stay_after_all() -> None:
+    here = town()
+    here.memberships["m2"].hand_over()
+    assert here.run(lambda: here.keeper.members.handing_over == ("m2",) and here.agreed())
+    here.memberships["m2"].hand_over(ends=True)
+    assert here.run(lambda: here.keeper.members.handing_over == () and here.agreed())
+    assert sorted(here.owned().values()) == [90, 90, 91]
+    read_all(here)
+
+
+def test_all_members_may_leave_at_the_same_time() -> None:
+    here = town()
+    leaving = [here.leave(name) for name in ("m0", "m1", "m2")]
+
+    def ended() -> bool:
+        for statement in leaving:
+            while here.resume(statement):
+                pass
+        return all(statement.ended for statement in leaving)
+
+    assert here.run(ended, 200)
+    assert [statement.error for statement in leaving] == [None] * 3
