@@ -32,6 +32,9 @@ from sqlfront_values.types import physical
 DEFAULT_QUEUE_SIZE: Final = 1024
 #: The target of an edge, or the place of a vertex: the job's coordinator, whichever member that is.
 COORDINATOR: Final = "<coordinator>"
+#: The target of an edge, or the place of a vertex: the client that has submitted the job to the coordinator.
+#: Jobs that a member submits to itself have no client.
+CLIENT: Final = "<client>"
 #: Suffix of the first vertex of a two-stage aggregation; DOT output draws the pair as a group.
 PREPARE_SUFFIX: Final = "-prepare"
 

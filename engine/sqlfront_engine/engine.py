@@ -190,10 +190,13 @@ class Engine(ClosingContext):
         """Return the next unused number, the id for a new query or job."""
         return next(self._numbers)
 
-    def begin_query(self, memory_limit: int | None = None, text: str = "") -> QueryRun:
+    def begin_query(
+        self, memory_limit: int | None = None, text: str = "", number: int | None = None
+    ) -> QueryRun:
         """Return a new run of a query, which consists of one or several jobs; the query's time begins now.
-        ``memory_limit``: bytes, None = the member's limit. ``text``: the query's text in listings."""
-        return QueryRun(next(self._numbers), memory_limit, self.memory, self.clock.now(), text, self._running)
+        ``memory_limit``: bytes, None = the member's limit. ``text``: the query's text in listings.
+        ``number``: the query's id, None = a new one."""
+        return self._query(next(self._numbers) if number is None else number, memory_limit, text)
 
     def _query(self, number: int, memory_limit: int | None, text: str) -> QueryRun:
         return QueryRun(number, memory_limit, self.memory, self.clock.now(), text, self._running)

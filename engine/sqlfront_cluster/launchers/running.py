@@ -37,7 +37,8 @@ class MemberOptions(msgspec.Struct, frozen=True):
     for a client (a client owns no partitions and accepts no connections). ``workers``: threads that run
     tasklets, None = one per core. ``memory_limit``: bytes that jobs may hold, None = six tenths of the
     machine's memory. ``files``: the files that jobs may open on the member. ``user_code``: whether the member
-    runs functions that other members send."""
+    runs functions that other members send. ``observes``: a client that gets no place in the member list, and
+    submits its jobs to members."""
 
     name: str
     keeper: str
@@ -47,6 +48,7 @@ class MemberOptions(msgspec.Struct, frozen=True):
     silence_limit: float = 5.0
     files: FileAccess = EVERYWHERE
     user_code: bool = False
+    observes: bool = False
 
 
 class MemberService(Protocol):
@@ -135,6 +137,7 @@ class RunningMember:
                 transport.addresses[0] if options.listen else "",
                 lite=not options.listen,
                 silence_limit=options.silence_limit,
+                observes=options.observes,
             ),
             service.resources if service is not None else NO_RESOURCES,
             self._joined_or_ended.set,

@@ -22,12 +22,14 @@ Premises: TypeAlias = tuple[tuple[str, int], ...]
 class JoinCluster(Message, frozen=True):
     """A newcomer's request to become a member. ``address``, ``lite``, ``memory`` and ``files``: the fields of
     the newcomer's :class:`~sqlfront_cluster.members.member_list.MemberInfo`. The keeper answers with the
-    documents and then the member list, or with :class:`Removed`."""
+    documents and then the member list, or with :class:`Removed`. ``observes``: the sender is a client that
+    only gets the documents and the member list, and their changes, without a place in the list."""
 
     address: str
     lite: bool
     memory: int
     files: FileAccess = EVERYWHERE
+    observes: bool = False
 
 
 class ListAdopted(Message, frozen=True):

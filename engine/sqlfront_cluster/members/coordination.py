@@ -1,7 +1,7 @@
 """A light job as its coordinator sees it: the participants, their answers, and the messages to them."""
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 
 from sqlfront_cluster.members.messages import Completed, Init, Terminate
 from sqlfront_cluster.members.participation import member_lost
@@ -15,7 +15,8 @@ class Coordination:
     """The coordinator's record of one job on several members: which participants have answered.
     ``execution``: the coordinator's own part of the job; it ends only when the participants ``others`` have
     answered, too. ``coordinator``: this member's name. ``peers``: the connections to members by name.
-    ``call``: a function that takes another function, and lets a worker thread call it soon."""
+    ``call``: a function that takes another function, and lets a worker thread call it soon. ``clients``:
+    the names of the clients that have submitted the job: one, or none if the coordinator itself has."""
 
     def __init__(
         self,
@@ -24,8 +25,10 @@ class Coordination:
         others: Sequence[str],
         peers: Mapping[str, Peer],
         call: Callable[[Callable[[], None]], None],
+        clients: Container[str] = (),
     ) -> None:
         self.execution = execution
+        self._clients = clients
         self.participants = (coordinator, *others)
         execution.participants = self.participants
         self._peers = peers
@@ -62,7 +65,9 @@ class Coordination:
 
     def lost(self, member: str) -> None:
         """Handle the loss of a member: if it is a participant that had not answered, the job fails, unless
-        the coordinator has ended the job before."""
+        the coordinator has ended the job before; if it is the job's client, the job is cancelled."""
+        if member in self._clients:
+            self.execution.stop(JobStatus.CANCELLED)
         if self._answered(member):
             if self.known:
                 self.execution.fail(member_lost(member))

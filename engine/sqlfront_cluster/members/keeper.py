@@ -17,6 +17,8 @@ timers.
 * While there are no documents, hence no tables, partitions are assigned anew with every joining member;
   after that only by :class:`~sqlfront_cluster.members.cluster_messages.Rebalance`, or when their owner has
   gone.
+* An observer is a client without a place in the list: it gets the documents and the list, and is told of
+  every change like a member; it takes part in nothing, so that its coming and going changes no version.
 * A document is changed if the writer knows its version; the writer gets an answer when all members have the
   change.
 * Each keeper has a higher epoch than the former keepers, and looks again and again whether it is still the
@@ -114,8 +116,9 @@ class _Known(msgspec.Struct):
 
     ``peer``: the connection, None = lost. ``heard``: the time of the last message (s, the keeper's clock).
     ``adopted``: the version of the member list that the member uses. ``seen``: the version up to which it has
-    the changes of documents. ``missing``: the members to which it has no connection. ``leaves_with``: the
-    version of the list that all members must use before the member may leave, None = it isn't leaving."""
+    the changes of documents. ``observes``: it is a client without a place in the member list. ``missing``:
+    the members to which it has no connection. ``leaves_with``: the version of the list that all members must
+    use before the member may leave, None = it isn't leaving."""
 
     info: MemberInfo
     peer: Peer | None
@@ -123,6 +126,7 @@ class _Known(msgspec.Struct):
     joined: bool = False
     adopted: int = 0
     seen: int = 0
+    observes: bool = False
     missing: tuple[str, ...] = ()
     #: The list version that all members must have adopted before this member leaves.
     leaves_with: int | None = None
@@ -268,6 +272,8 @@ class Keeper:
                 name, message.lite, address=message.address, memory=message.memory, files=message.files
             )
             known = self._known[name] = _Known(info, peer, self._clock.now())
+            # From now on writers wait until the observer has their changes.
+            known.joined = known.observes = message.observes
             self._tell_all(known)
 
     def _tell_all(self, known: _Known) -> None:
@@ -333,7 +339,9 @@ class Keeper:
         self._publish(members, owners if ends else _inherited(owners, name, members))
 
     def _leave(self, known: _Known) -> None:
-        if known.joined and known.leaves_with is None:
+        if known.observes and known.peer is not None:
+            known.peer.send(LeaveAllowed())
+        elif known.joined and known.leaves_with is None:
             known.info = replace(known.info, leaving=True)
             members = tuple(
                 known.info if each.name == known.info.name else each for each in self.members.members
@@ -344,7 +352,7 @@ class Keeper:
             self._publish(members, _inherited(self.members.owners, known.info.name, members))
 
     def _allow_leaving(self) -> None:
-        joined = [known for known in self._known.values() if known.joined]
+        joined = [known for known in self._known.values() if known.joined and not known.observes]
         adopted = min((known.adopted for known in joined), default=0)
         for known in joined:
             if known.leaves_with is not None and adopted >= known.leaves_with and known.peer is not None:
@@ -360,11 +368,12 @@ class Keeper:
         known = self._known.pop(name, None)
         if known is None:
             return
-        self._removed[name] = reason
+        if not known.observes:
+            self._removed[name] = reason
         if len(self._removed) > REMEMBERED:
             del self._removed[next(iter(self._removed))]
         logger.log(logging.WARNING if lost else logging.INFO, "%s", reason)
-        if known.joined:
+        if known.joined and not known.observes:
             members = tuple(each for each in self.members.members if each.name != name)
             owners = _inherited(self.members.owners, name, members)
             # A lost client takes no part in other members' jobs, so these go on.
@@ -563,7 +572,7 @@ class Keeper:
         alive = {
             name: known
             for name, known in self._known.items()
-            if known.joined and known.peer is not None and now - known.heard < 2 * self._period
+            if name in order and known.peer is not None and now - known.heard < 2 * self._period
         }
         for name in order:
             for other in alive[name].missing if name in alive else ():

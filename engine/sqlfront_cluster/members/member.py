@@ -28,6 +28,7 @@ from msgspec.structs import replace
 
 from sqlfront_cluster import codec
 from sqlfront_cluster.codec.placements import decode_placement, encode_placement
+from sqlfront_cluster.members.client_jobs import ClientJobs, PartEnded
 from sqlfront_cluster.members.coordination import Coordination
 from sqlfront_cluster.members.listing import LISTING_TIMEOUT, JobListing, Listings
 from sqlfront_cluster.members.member_list import MemberList, topology_changed
@@ -38,20 +39,23 @@ from sqlfront_cluster.members.messages import (
     CheckJobs,
     Completed,
     Data,
+    Ended,
     Init,
     InputClosed,
     JobList,
     ListJobs,
     Request,
+    Submit,
     Terminate,
     UnknownJobs,
 )
-from sqlfront_cluster.members.participation import EarlyMessages, Participation
+from sqlfront_cluster.members.participation import NO_ROLES, EarlyMessages, Participation
 from sqlfront_cluster.members.placements import Placements
 from sqlfront_cluster.members.requests import Requests
+from sqlfront_cluster.members.submissions import Submissions
 from sqlfront_cluster.members.wire import JobWire
 from sqlfront_cluster.network.transport import Body, InvalidMessage, Peer, Transport
-from sqlfront_engine.dag import DAG
+from sqlfront_engine.dag import CLIENT, COORDINATOR, DAG
 from sqlfront_engine.edges.exchange import FLOW_CONTROL_PERIOD, ReceiverStatistics, SenderStatistics
 from sqlfront_engine.engine import DEFAULT_CONFIG, Engine, JobConfig
 from sqlfront_engine.job_statistics import JobStatus, JobSummary
@@ -82,10 +86,11 @@ LISTENING_PERIOD: Final = 0.05
 #: ids must not meet. An int64 then has room for counting.
 JOB_ID_BITS: Final = 62
 
+#: The placement by which a client runs its part of a job: all else is on the coordinator.
+_AT_COORDINATOR: Final = Placement(COORDINATOR, (), ())
+
 logger = logging.getLogger(__name__)
 
-#: Hears of the end of a job's part: its status, and its error, if any.
-PartEnded = Callable[[JobStatus, Error | None], None]
 #: Hears of the begin of a job's part: the job's trace context, its id and its coordinator; returns the
 #: function that hears of the end.
 WatchPart = Callable[[str, int, str], PartEnded]
@@ -143,6 +148,11 @@ class Member:
         #: Called as a part of a job with a trace context begins here for another member; None = nobody
         #: watches.
         self.watch_part: WatchPart | None = None
+        #: Whether this is a client without a place in the member list, which submits its jobs to members.
+        self.observes = False
+        #: The jobs that this client has submitted to members, and those that clients have submitted to this
+        #: member.
+        self.submissions, self.client_jobs = Submissions(self), ClientJobs(self)
         self._transport = transport
         self._placements = Placements(self.name)
         self._clock = engine.clock
@@ -166,11 +176,14 @@ class Member:
     # ---- coordinating
 
     def submit(self, dag: DAG, config: JobConfig = DEFAULT_CONFIG) -> LightJob:
-        """Run a DAG as a light job on the members that it needs, coordinated by this member. Returns the job,
-        whose result is read batch by batch while the job runs.
+        """Run a DAG as a light job on the members that it needs, coordinated by this member, or, if this is a
+        client without a place in the member list, by another. Returns the job, whose result is read batch by
+        batch while the job runs.
 
         Raises OperationalError if no member is left, or a member named by the DAG is missing.
         """
+        if self.observes:
+            return self.submissions.submit(dag, config)
         return self.coordinate(self.engine.next_number(), dag, config)
 
     def needed(self, dag: DAG, config: JobConfig = DEFAULT_CONFIG) -> tuple[str, ...]:
@@ -187,6 +200,29 @@ class Member:
         or a job with this id runs here already, OperationalError if no member is left, or a member named by
         the DAG is missing; then no other member has heard of the job."""
         self.check_usable()
+        return self._coordinate(number, dag, config, None, self._coordinated_ended)
+
+    def coordinate_for(
+        self, client: Peer, number: int, dag: DAG, config: JobConfig, on_end: Callable[[Execution], None]
+    ) -> None:
+        """Run a DAG as a light job that ``client`` has submitted to this member, and that has its result in
+        the client's process. ``on_end`` is called with the execution of this member's part when the job has
+        ended. Raises like :meth:`coordinate`."""
+
+        def ended(execution: Execution) -> None:
+            self._coordinated_ended(execution)
+            on_end(execution)
+
+        self._coordinate(number, dag, config, client, ended)
+
+    def _coordinate(
+        self,
+        number: int,
+        dag: DAG,
+        config: JobConfig,
+        client: Peer | None,
+        on_end: Callable[[Execution], None],
+    ) -> LightJob:
         dag.lock()
         members = self.members
         placement = self._placements.of(members, dag.derive(demands_of, demands_of), config)
@@ -198,8 +234,9 @@ class Member:
             init = _init_call(number, members.version, dag, placement, config)
         execution = self.engine.execution(number, config, self.name)
         job = LightJob(execution)  # made now, so that the job is stopped if this thread is interrupted
-        coordination = Coordination(execution, self.name, others, self.peers, self.engine.call)
-        if config.inline and 0 < len(others) <= MOST_ATTENDED:
+        roles = NO_ROLES if client is None else {client.name: CLIENT}
+        coordination = Coordination(execution, self.name, others, self.peers, self.engine.call, roles)
+        if config.inline and client is None and 0 < len(others) <= MOST_ATTENDED:
             execution.attend = partial(self._attend, others)
         with self._lock:
             self._reserve(number)
@@ -208,17 +245,64 @@ class Member:
             # The Init goes first, so that the others work while this member prepares its own part.
             if init is not None:
                 coordination.begin(init)
-            participation = self._participate(execution, dag, config, placement, self.name)
+            participation = self._participate(
+                execution, dag, config, Here(self.name, placement), self.name, roles
+            )
             with self._lock:
                 self._register(participation)
                 self._reserved.discard(number)
-            participation.start(self._coordinated_ended)
+            participation.start(on_end)
         except BaseException:  # such as a plan that is too large for a message
             self._give_up(execution)
             raise
         participation.check_connected(self.peers)
+        if client is not None and config.inline:
+            with client.corked():  # a small result and the answer leave together
+                self._pump(participation, client)
         self._watch()
         return job
+
+    # ---- submitting to another member
+
+    def take_clients_part(
+        self, execution: Execution, dag: DAG, config: JobConfig, coordinator: str
+    ) -> Participation:
+        """Make this client's part of a job that the member ``coordinator`` coordinates, and receive the job's
+        messages from now on. Raises InterfaceError if the client's part of the DAG can't run."""
+        with self._lock:
+            self._reserve(execution.id)
+        try:
+            here = Here(CLIENT, _AT_COORDINATOR)
+            roles = {coordinator: COORDINATOR}
+            participation = self._participate(execution, dag, config, here, coordinator, roles)
+            with self._lock:
+                self._register(participation)
+            return participation
+        finally:
+            with self._lock:
+                self._reserved.discard(execution.id)
+
+    def start_clients_part(self, participation: Participation, on_end: Callable[[], None]) -> None:
+        """Start this client's part of a job; ``on_end`` is called when the part has ended."""
+
+        def ended(execution: Execution) -> None:
+            with self._lock:
+                self._forget(execution)
+            on_end()
+
+        try:
+            participation.start(ended)
+        except BaseException:
+            self._give_up(participation.execution)
+            on_end()
+            raise
+        participation.check_connected(self.peers)
+        self._watch()
+
+    def attend_to(self, name: str, done: Callable[[], bool]) -> bool:
+        """Handle the messages of the member ``name`` on the calling thread until ``done()`` is true; the
+        result is that of :meth:`~sqlfront_cluster.network.transport.Transport.attend`."""
+        return self._attend((name,), done)
 
     def _attend(self, others: Sequence[str], done: Callable[[], bool]) -> bool:
         """Handle the messages of the members ``others`` on the calling thread until ``done()`` is true; the
@@ -288,13 +372,21 @@ class Member:
     # ---- taking part
 
     def _participate(
-        self, execution: Execution, dag: DAG, config: JobConfig, placement: Placement, coordinator: str
+        self,
+        execution: Execution,
+        dag: DAG,
+        config: JobConfig,
+        here: Here,
+        coordinator: str,
+        roles: Mapping[str, str] = NO_ROLES,
     ) -> Participation:
-        wire = JobWire(execution.id, dict(self.peers), by_reference=self._transport.by_reference)
+        peers = dict(self.peers)
+        peers.update((role, peers[name]) for name, role in roles.items() if name in peers)
+        wire = JobWire(execution.id, peers, by_reference=self._transport.by_reference)
         resources = _Chain(config.resources, self._resources) if config.resources else self._resources
-        here = Here(self.name, placement, wire)
+        config = replace(config, resources=resources)
         return Participation(
-            self.engine, execution, dag, replace(config, resources=resources), here, coordinator
+            self.engine, execution, dag, config, replace(here, wire=wire), coordinator, roles
         )
 
     def _register(self, participation: Participation) -> None:
@@ -325,10 +417,16 @@ class Member:
             self._ended[number] = self._clock.now()
         self._watch()
 
+    def watch(self, trace: str, job: int, coordinator: str) -> PartEnded:
+        """Return the function that hears of the end of this member's part of the job ``job``, which
+        ``coordinator`` has begun; it does nothing unless somebody watches, and the job has a trace context
+        (``trace``)."""
+        if self.watch_part is None or not trace:
+            return _tell_nobody
+        return self.watch_part(trace, job, coordinator)
+
     def _init(self, peer: Peer, message: Init) -> None:
-        tell: PartEnded = _tell_nobody
-        if self.watch_part is not None and message.trace:
-            tell = self.watch_part(message.trace, message.job, peer.name)
+        tell = self.watch(message.trace, message.job, peer.name)
         try:
             participation = self._begin(peer, message)
         except Error as error:
@@ -349,7 +447,7 @@ class Member:
         try:
             if not self.members.accepts(message.list_version):
                 raise topology_changed(message.list_version, self.members.version)
-            if self.members.is_client(self.name):
+            if self.observes or self.members.is_client(self.name):
                 raise OperationalError(f"{self.name} is a client and runs no jobs of other members")
             placement = decode_placement(message.placement)
             if self.name not in placement.participants:
@@ -364,7 +462,8 @@ class Member:
             )
             execution = self.engine.execution(message.job, config, self.name)
             dag = codec.decode_dag(message.dag, user_code=self.engine.user_code)
-            participation = self._participate(execution, dag, config, placement, peer.name)
+            here = Here(self.name, placement)
+            participation = self._participate(execution, dag, config, here, peer.name)
             with self._lock:
                 self._register(participation)
             return participation
@@ -419,7 +518,7 @@ class Member:
         further; a large job is left to a worker thread. Does nothing if the job isn't inline, or if this
         member coordinates it, since then the reader of the result runs it. In long steps, messages of
         ``peer`` are handled, too, such as the refusal of further data."""
-        if not participation.inline or participation.coordinator == self.name:
+        if not participation.inline or participation.is_read_here:
             return
         # Hand over to a worker: this thread is in another step, or has done its share.
         if room.meanwhile() is not None or not self._pump_listening(participation, peer):
@@ -455,7 +554,7 @@ class Member:
             participation = self._participations.get(message.job)
             if participation is None and self._early.pop(message.job, None) is not None:
                 self._ended[message.job] = self._clock.now()
-        if participation is not None and participation.coordinator == peer.name:
+        if participation is not None and participation.belongs_to(peer.name):
             participation.execution.stop(JobStatus.CANCELLED)
 
     # ---- the transport's calls
@@ -520,6 +619,10 @@ class Member:
                 unknown = tuple(number for number in message.jobs if not self._knows(number))
                 if unknown:
                     peer.send(UnknownJobs(unknown))
+            case Submit():
+                self.client_jobs.submitted(peer, message)
+            case Ended():
+                self.submissions.ended(peer.name, message)
             case UnknownJobs():
                 self._stop_unknown(peer.name, message.jobs)
             case ListJobs():
@@ -574,9 +677,9 @@ class Member:
                     del self._early[number]
                     self._ended[number] = now
             for number, participation in self._participations.copy().items():
-                old = now - participation.since >= CHECK_PERIOD
-                if old and participation.coordinator != self.name:
-                    by_coordinator.setdefault(participation.coordinator, []).append(number)
+                other = participation.asked_for(self.name)
+                if other is not None and now - participation.since >= CHECK_PERIOD:
+                    by_coordinator.setdefault(other, []).append(number)
         for coordinator, numbers in by_coordinator.items():
             peer = self.peers.get(coordinator)
             if peer is None:
@@ -586,13 +689,25 @@ class Member:
         self._watch()
 
     def _knows(self, number: int) -> bool:
+        """Return whether job ``number``, of which another member runs a part, goes on here: this member
+        coordinates it, or has submitted it as a client."""
         coordination = self._coordinations.get(number)
-        return coordination is not None and coordination.known
+        if coordination is not None:
+            return coordination.known
+        participation = self._participations.get(number)
+        return participation is not None and participation.submitted
 
-    def _stop_unknown(self, coordinator: str, numbers: Sequence[int]) -> None:
+    def _stop_unknown(self, other: str, numbers: Sequence[int]) -> None:
+        """Stop the jobs ``numbers``, which go on here, and which the coordinator or the client ``other``
+        doesn't know (any more)."""
         for number in numbers:
             participation = self._participations.get(number)
-            if participation is not None and participation.coordinator == coordinator:
+            if participation is None or not participation.belongs_to(other):
+                continue
+            if participation.submitted:
+                lost = f"member {other}, which was to coordinate the query, doesn't know it"
+                participation.execution.fail(OperationalError(lost, sqlstate="08006"))
+            else:
                 participation.execution.stop(JobStatus.CANCELLED)
 
     # ---- statistics, and the end

@@ -57,7 +57,7 @@ from sqlfront_cluster.members.keeper import BEATS, REMEMBERED
 from sqlfront_cluster.members.keeper_names import keeper_epoch
 from sqlfront_cluster.members.member import Member
 from sqlfront_cluster.members.member_list import MemberInfo, MemberList, nobody
-from sqlfront_cluster.members.messages import Init, Request
+from sqlfront_cluster.members.messages import Init, Request, Submit
 from sqlfront_cluster.network.transport import (
     Body,
     NetworkStatistics,
@@ -97,12 +97,14 @@ class MembershipSettings(msgspec.Struct, frozen=True):
     """The settings of a membership. ``keeper``: the keeper's address. ``address``: the address at which other
     members connect to this member, empty for none. ``lite``: the member owns no partitions.
     ``silence_limit``: seconds to wait for the keeper's first answer; later the limit that the keeper sends
-    applies."""
+    applies. ``observes``: this is a client that gets the documents and the member list, but no place in the
+    list, and submits its jobs to members."""
 
     keeper: str
     address: str = ""
     lite: bool = False
     silence_limit: float = 5.0
+    observes: bool = False
 
 
 class MembershipState(Enum):
@@ -186,7 +188,7 @@ class Membership:
         self._missing: dict[str, float] = {}
         self._dialling: set[str] = set()
         # Init messages and requests planned with a list that isn't used here yet.
-        self._early: list[tuple[Peer, Init | Request]] = []
+        self._early: list[tuple[Peer, Init | Request | Submit]] = []
         self._puts: dict[int, _Put] = {}
         self._requests = 0
         self._seen = 0
@@ -198,6 +200,7 @@ class Membership:
         self._lease = settings.silence_limit
         self.member = Member(engine, self, self._latest, resources)
         self.member.check_usable = self.check_usable
+        self.member.observes = settings.observes
 
     # ---- the member's transport
 
@@ -350,7 +353,7 @@ class Membership:
         for key in sorted(former.keys() | documents.keys()):
             if former.get(key) != documents.get(key):
                 self._notify(key)
-        if self.joined:
+        if self.joined or self.settings.observes:
             self._tell_keeper(DocumentsSeen(self._seen))
 
     def _report(self) -> None:
@@ -413,7 +416,8 @@ class Membership:
         else:
             engine = self.member.engine
             memory, files = engine.memory.limit, engine.files
-            peer.send(JoinCluster(self.settings.address, self.settings.lite, memory, files))
+            settings = self.settings
+            peer.send(JoinCluster(settings.address, settings.lite, memory, files, settings.observes))
 
     def disconnected(self, peer: Peer, reason: str) -> None:
         """Record a broken connection, or a failed attempt to connect, and try again later. If the keeper has
@@ -463,7 +467,7 @@ class Membership:
                 self._hear_keeper(message)
         elif peer.name in self._removed or self._ended:
             return
-        elif isinstance(message, Init | Request) and self._is_early(message):
+        elif isinstance(message, Init | Request | Submit) and self._is_early(message):
             with self._lock:
                 early = self._is_early(message)
                 if early:
@@ -473,7 +477,7 @@ class Membership:
         else:
             self.member.received(peer, message, body)
 
-    def _is_early(self, message: Init | Request) -> bool:
+    def _is_early(self, message: Init | Request | Submit) -> bool:
         """Return whether the message was planned with a later version of the member list than this member
         uses."""
         return message.list_version is not None and message.list_version > self.member.members.version
@@ -571,7 +575,7 @@ class Membership:
             if lacking:
                 return
             self.member.members = latest
-            joined = not self.joined and self.name in latest
+            joined = not self.joined and (self.name in latest or self.settings.observes)
             if joined:
                 self._state = MembershipState.JOINED
             self._tell_keeper(ListAdopted(latest.version))

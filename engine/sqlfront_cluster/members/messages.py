@@ -109,6 +109,45 @@ class UnknownJobs(Message, frozen=True):
     jobs: tuple[int, ...]
 
 
+class Submit(Message, frozen=True, omit_defaults=True):
+    """A client's message to the member that it has chosen as the coordinator of a job. The member sends
+    :class:`Ended` when the job has ended; rows come and go as the job's :class:`Data` meanwhile.
+
+    ``list_version``: the version of the member list with which the job was planned. ``dag``: the DAG with the
+    vertices on the client, made by :func:`~sqlfront_cluster.members.client_dag.client_dag` and encoded by
+    :func:`sqlfront_cluster.codec.encode_dag`. ``query`` and ``text``: the id and the text of the job's query,
+    for listings. ``required_partitions`` and the other fields: as in
+    :class:`~sqlfront_engine.engine.JobConfig`; ``timeout``: the seconds that are left."""
+
+    job: int
+    list_version: int
+    dag: bytes
+    settings: Settings
+    partition_count: int
+    query: int
+    text: str = ""
+    required_partitions: frozenset[int] | None = None
+    required_members: tuple[str, ...] = ()
+    parallelism: int | None = None
+    memory_limit: int | None = None
+    timeout: float | None = None
+    inline: bool = False
+    statistics: bool = False
+    trace: str = ""
+
+
+class Ended(Message, frozen=True):
+    """A coordinator's message to the client that has sent :class:`Submit`: the job has ended on all members,
+    and the coordinator has forgotten it. ``error``: the job's error, None = it succeeded. ``participants``:
+    the members that took part, the coordinator first. ``tasklets``: the counters of each member, if the
+    client asked for them."""
+
+    job: int
+    error: ErrorData | None = None
+    participants: tuple[str, ...] = ()
+    tasklets: dict[str, tuple[TaskletStatistics, ...]] = {}
+
+
 class ListJobs(Message, frozen=True):
     """A question for the running queries that the receiver coordinates. ``request``: a number that the answer
     repeats. ``for_clients``: whether the answer includes the queries of the other clients that are connected
@@ -172,6 +211,8 @@ JOB_MESSAGES: Final = (
     Terminate,
     CheckJobs,
     UnknownJobs,
+    Submit,
+    Ended,
     ListJobs,
     JobList,
     CancelQuery,

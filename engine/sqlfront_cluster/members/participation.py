@@ -1,14 +1,15 @@
 """The part of a light job that runs on one member, with the streams to and from other members."""
 
 from collections.abc import Callable, Container, Mapping
-from typing import assert_never
+from types import MappingProxyType
+from typing import Final, assert_never
 
 import msgspec
 
 from sqlfront_cluster.members.messages import Acknowledge, Data, InputClosed
 from sqlfront_cluster.members.wire import parcel
 from sqlfront_cluster.network.transport import Body
-from sqlfront_engine.dag import DAG
+from sqlfront_engine.dag import CLIENT, COORDINATOR, DAG
 from sqlfront_engine.edges.exchange import (
     EdgeStream,
     ReceiverStatistics,
@@ -20,6 +21,9 @@ from sqlfront_engine.engine import Engine, JobConfig
 from sqlfront_engine.jobs.execution import Execution
 from sqlfront_engine.plans.execution_plan import ExecutionSite as Here
 from sqlfront_values.errors import OperationalError
+
+#: The roles of the peers of a job between members.
+NO_ROLES: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 class EarlyMessages(msgspec.Struct):
@@ -34,7 +38,9 @@ class EarlyMessages(msgspec.Struct):
 class Participation:
     """One light job's part on this member: the execution of its tasklets, and the ends of its streams, the
     data of edges from one member to another. ``here``: this member, the job's placement, and the connection
-    to the other participants. ``coordinator``: the name of the member that coordinates the job."""
+    to the other participants. ``coordinator``: the name of the member that coordinates the job. ``roles``:
+    the names that the streams have for a peer instead of the peer's own, such as
+    :data:`~sqlfront_engine.dag.CLIENT`."""
 
     def __init__(
         self,
@@ -44,12 +50,16 @@ class Participation:
         config: JobConfig,
         here: Here,
         coordinator: str,
+        roles: Mapping[str, str] = NO_ROLES,
     ) -> None:
         self.execution = execution
         self.coordinator = coordinator
         #: The start, in seconds of the engine's clock.
         self.since = engine.clock.now()
         self.inline = config.inline
+        self.roles = roles
+        #: Whether the reader of the job's result is in this process, and runs an inline job.
+        self.is_read_here = here.name in (coordinator, CLIENT) and CLIENT not in roles.values()
         self._engine = engine
         self._config = config
         self._plan = engine.plan(dag, execution, config, here)
@@ -67,15 +77,31 @@ class Participation:
     def check_connected(self, peers: Container[str]) -> None:
         """Fail the job if it has a stream to or from a member that is not connected. ``peers``: the names of
         the connected members."""
+        present = {role for name, role in self.roles.items() if name in peers}
         for stream in (*self._inputs, *self._outputs):
-            if stream.member not in peers:
+            if stream.member not in peers and stream.member not in present:
                 self.execution.fail(member_lost(stream.member))
+
+    @property
+    def submitted(self) -> bool:
+        """True if this process is the client that has submitted the job to another member."""
+        return COORDINATOR in self.roles.values()
+
+    def belongs_to(self, name: str) -> bool:
+        """Return whether ``name`` coordinates the job or is its client, and so may stop it."""
+        return name == self.coordinator or name in self.roles
+
+    def asked_for(self, own: str) -> str | None:
+        """Return the name of the member that is asked from time to time whether the job still goes on: its
+        coordinator, or on the coordinator (whose name is ``own``) its client; None = nobody."""
+        return self.coordinator if self.coordinator != own else next(iter(self.roles), None)
 
     # ---- messages of the other members
 
     def hear(self, sender: str, message: Data | InputClosed | Acknowledge, body: Body) -> None:
         """Handle a message of the member ``sender`` about a stream of the job; does nothing if this part has
         no such stream."""
+        sender = self.roles.get(sender, sender)
         match message:
             case Data():
                 self._data(sender, message, body)
@@ -117,8 +143,9 @@ class Participation:
     def lost(self, member: str) -> None:
         """Handle the loss of a member: the job fails if that member coordinates the job or still had data to
         send to this part of it, unless the job was stopped before."""
+        name = self.roles.get(member, member)
         waiting = any(
-            stream.member == member and not remote.finished for stream, remote in self._inputs.items()
+            stream.member == name and not remote.finished for stream, remote in self._inputs.items()
         )
         if (waiting or member == self.coordinator) and self.execution.failure() is None:
             self.execution.fail(member_lost(member))

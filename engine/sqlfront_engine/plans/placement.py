@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 import msgspec
 
-from sqlfront_engine.dag import COORDINATOR, DAG, Distribution, Edge, Routing, Vertex
+from sqlfront_engine.dag import CLIENT, COORDINATOR, DAG, Distribution, Edge, Routing, Vertex
 from sqlfront_values.errors import InterfaceError, OperationalError
 from sqlfront_values.settings import DEFAULT_PARTITIONS, EMBEDDED
 
@@ -107,7 +107,8 @@ def place(
     """
     if not members and coordinator not in demands.members:
         raise OperationalError("no data member is left to run the job", sqlstate="08001")
-    named = [coordinator if name == COORDINATOR else name for name in (*demands.members, *required_members)]
+    asked = [name for name in (*demands.members, *required_members) if name != CLIENT]
+    named = [coordinator if name == COORDINATOR else name for name in asked]
     for name in named:
         if name not in members and name != coordinator:
             raise OperationalError(
@@ -202,8 +203,11 @@ def _only_member(vertex: Vertex, placement: Placement) -> str:
 
 def resolve(member: str, placement: Placement) -> str:
     """Return the name of the member that ``member`` stands for in a job: the coordinator's name for
-    :data:`~sqlfront_engine.dag.COORDINATOR`, else ``member`` itself. Raises InterfaceError if the member
-    doesn't take part in the job."""
+    :data:`~sqlfront_engine.dag.COORDINATOR`, else ``member`` itself. The name
+    :data:`~sqlfront_engine.dag.CLIENT` stands for itself, so that the jobs of all clients are alike. Raises
+    InterfaceError if the member doesn't take part in the job."""
+    if member == CLIENT:
+        return CLIENT
     name = placement.coordinator if member == COORDINATOR else member
     if name not in placement.participants:
         raise InterfaceError(f"the target member {name!r} doesn't take part in the job")

@@ -20,8 +20,9 @@ from sqlfront_values.errors import OperationalError
 
 
 class Kept:
-    """A keeper and, once all have joined, the members of the names given; lite ones begin with "client".
-    Members are told ``silence_limit`` by the keeper alone."""
+    """A keeper and, once all have joined, the members of the names given; lite ones begin with "client",
+    clients without a place in the list with "observer". Members are told ``silence_limit`` by the keeper
+    alone."""
 
     def __init__(self, *names: str, seed: int = 1, silence_limit: float = 5.0) -> None:
         self.simulation = Simulation(seed)
@@ -44,8 +45,9 @@ class Kept:
         """Somebody begins to join."""
         machine = self.simulation.machine(name)
         engine = Engine(clock=machine.clock, threads=(machine.workers, machine.workers), memory_limit=1 << 30)
-        lite = name.startswith("client")
-        settings = MembershipSettings(KEEPER, "" if lite else name, lite)
+        observes = name.startswith("observer")
+        lite = observes or name.startswith("client")
+        settings = MembershipSettings(KEEPER, "" if lite else name, lite, observes=observes)
         membership = Membership(engine, machine.transport, settings, on_end=partial(self._ended, name))
         self.memberships[name] = membership
         membership.join()

@@ -1,0 +1,141 @@
+"""Jobs of a client without a place in the member list: the client's side.
+
+The client plans a job, chooses a member, and sends it the DAG; the member coordinates the job. The client
+runs the vertices that need its process: the result, and sources of the session's own rows.
+:mod:`sqlfront_cluster.members.client_jobs` is the member's side.
+"""
+
+import itertools
+import secrets
+from collections.abc import Callable, Collection
+from functools import partial
+from typing import Final, Protocol
+
+from sqlfront_cluster import codec
+from sqlfront_cluster.members.client_dag import client_dag
+from sqlfront_cluster.members.member_list import MemberList
+from sqlfront_cluster.members.messages import Ended, Submit, Terminate
+from sqlfront_cluster.members.participation import Participation
+from sqlfront_cluster.network.transport import Peer
+from sqlfront_engine.dag import DAG
+from sqlfront_engine.engine import Engine, JobConfig
+from sqlfront_engine.jobs.execution import Execution
+from sqlfront_engine.jobs.light_job import LightJob
+from sqlfront_values.errors import OperationalError
+
+#: Clients begin their rounds over the members at a random place below this number, so that the single jobs
+#: of many clients don't all go to the same member.
+_PLACES: Final = 1 << 16
+
+
+class SubmittingMember(Protocol):
+    """The attributes and methods of a client's own :class:`~sqlfront_cluster.members.member.Member` that
+    submissions need."""
+
+    name: str
+    engine: Engine
+    members: MemberList
+    peers: dict[str, Peer]
+    check_usable: Callable[[], None]
+
+    def attend_to(self, name: str, done: Callable[[], bool]) -> bool:
+        """Handle the messages of the member ``name`` on this thread until ``done()`` is true."""
+
+    def take_clients_part(
+        self, execution: Execution, dag: DAG, config: JobConfig, coordinator: str
+    ) -> Participation:
+        """Make the client's part of a job that the member ``coordinator`` coordinates."""
+
+    def start_clients_part(self, participation: Participation, on_end: Callable[[], None]) -> None:
+        """Start the client's part of a job."""
+
+
+class Submissions:
+    """The jobs that a client, whose own member is ``member``, has submitted to members of the cluster."""
+
+    def __init__(self, member: SubmittingMember) -> None:
+        self._member = member
+        self._turns = itertools.count(secrets.randbelow(_PLACES))
+        # The jobs of which the coordinator has not said that they have ended; changed by single operations.
+        self._open: dict[int, tuple[str, Execution]] = {}
+
+    def submit(self, dag: DAG, config: JobConfig) -> LightJob:
+        """Submit a DAG to a member, and return the job, whose result this process reads. Locks the DAG.
+
+        Raises OperationalError if this client isn't in touch with its cluster, or is connected to no member
+        that can coordinate. An error of the member, for example that the cluster has changed (SQLSTATE
+        40001), is raised where the result is read.
+        """
+        member = self._member
+        member.check_usable()
+        whole = client_dag(dag)
+        peer = self._coordinator(config.required_partitions)
+        number = member.engine.next_number()
+        execution = member.engine.execution(number, config, member.name)
+        job = LightJob(execution)  # made now, so that the job is stopped if this thread is interrupted
+        message = self._message(execution, whole, config)
+        execution.hold()  # for the coordinator's last message
+        execution.on_stop = partial(member.engine.call, partial(peer.send, Terminate(number)))
+        if config.inline:
+            execution.attend = partial(member.attend_to, peer.name)
+        participation = member.take_clients_part(execution, whole, config, peer.name)
+        self._open[number] = peer.name, execution
+        peer.send(message)
+        member.start_clients_part(participation, partial(self._forget, number))
+        return job
+
+    def _forget(self, number: int) -> None:
+        self._open.pop(number, None)
+
+    def _coordinator(self, required: Collection[int] | None) -> Peer:
+        """Return the connection to the member that is to coordinate a job: the owner of its first required
+        partition, since the owner has rows of the job; without required partitions each member in turn."""
+        members, peers = self._member.members, self._member.peers
+        able = [name for name in members.data_members if name in peers]
+        if required:
+            owner = members.owners[min(required)] if min(required) < len(members.owners) else ""
+            able = [owner] if owner in able else able
+        if not able:
+            raise OperationalError("no data member can be reached to run the job", sqlstate="08001")
+        chosen = able[next(self._turns) % len(able)]
+        try:
+            return peers[chosen]
+        except KeyError:  # lost in this moment
+            raise OperationalError(f"member {chosen} was lost", sqlstate="08001") from None
+
+    def _message(self, execution: Execution, dag: DAG, config: JobConfig) -> Submit:
+        query = execution.query
+        left = None
+        if config.timeout is not None:
+            left = max(0.0, query.began + config.timeout - self._member.engine.clock.now())
+        return Submit(
+            execution.id,
+            self._member.members.version,
+            codec.encode_dag(dag),
+            config.settings,
+            config.partition_count,
+            query.id,
+            query.description,
+            config.required_partitions,
+            config.required_members,
+            config.parallelism,
+            query.budget.limit if config.query is not None else config.memory_limit,
+            left,
+            config.inline,
+            config.statistics,
+            query.trace(),
+        )
+
+    def ended(self, sender: str, message: Ended) -> None:
+        """Handle the last message of the member ``sender`` about a job of this client. Does nothing if the
+        job has ended here before, or another member coordinates it."""
+        coordinator, execution = self._open.get(message.job, ("", None))
+        if execution is None or coordinator != sender or self._open.pop(message.job, None) is None:
+            return
+        execution.on_stop = None
+        execution.participants = (self._member.name, *message.participants)
+        for name, tasklets in message.tasklets.items():
+            execution.note(name, tasklets)
+        if message.error is not None:
+            execution.fail(message.error.error())
+        execution.release()
