@@ -38,6 +38,7 @@ def connect(
     *,
     config: Config | None = None,
     cluster: str | None = None,
+    lite: bool | None = None,
     secret: str | None = None,
     credentials: str | None = None,
     certificate: str | None = None,
@@ -93,6 +94,7 @@ def connect(
         raise ProgrammingError("url and cluster are both given; one of these says the place")
     given = {
         "cluster": cluster,
+        "lite": lite,
         "secret": secret,
         "credentials": credentials,
         "certificate": certificate,

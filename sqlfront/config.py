@@ -65,6 +65,10 @@ class Config(msgspec.Struct, frozen=True):
     ``resource_profile``: the resources that Spark reserves for each member on its executors, None = a slot; a
     slot has to be left.
 
+    ``lite``: whether the session of a ``cluster`` is a lite member, which coordinates its queries itself; its
+    coming and going changes the member list. If False, the session has no place in the list: a member that
+    the session picks for each query coordinates the query, and passes the rows on.
+
     ``secret``: the secret of the ``cluster``; None = the variable ``SQLFRONT_SECRET``, or the secret that the
     cluster's launcher has left on this machine. ``credentials``: the file with the secret and a certificate
     that the launcher has written for sessions on other machines; None = the variable
@@ -102,6 +106,7 @@ class Config(msgspec.Struct, frozen=True):
     members: int | None = None
     launcher: Launcher = Launcher.EMBEDDED
     cluster: str | None = None
+    lite: bool = True
     secret: str | None = None
     credentials: str | None = None
     certificate: str | None = None
@@ -169,6 +174,12 @@ class Config(msgspec.Struct, frozen=True):
         if self.cluster is None and (self.secret is not None or self.credentials is not None):
             kind = "a secret needs" if self.credentials is None else "credentials need"
             raise ProgrammingError(f"{kind} a cluster that the session joins: give cluster=...")
+        if not self.lite and self.cluster is None:
+            raise ProgrammingError("lite=False is for the session of a cluster: give cluster=...")
+        if not self.lite and self.job_store is not None:
+            raise ProgrammingError(
+                "a session with lite=False coordinates no durable jobs: give either job_store or lite=False"
+            )
         if self.cluster is not None and self.allow_user_code is not None:
             raise ProgrammingError(
                 "the start of a cluster decides whether its members run user code: `sqlfront cluster start"

@@ -100,8 +100,8 @@ class Documents:
             return self._changed.wait_for(lambda: self._changes != changes, seconds)
 
     def is_present(self, member: str) -> bool:
-        """Return whether the member with this name is in the member list."""
-        return member in self._membership.member.members
+        """Return whether the member or client with this name is in the cluster."""
+        return self._membership.is_present(member)
 
     def rebalance(self) -> None:
         """Ask the keeper to distribute the partitions evenly over the members; returns at once, before that

@@ -191,8 +191,9 @@ def protection_of(config: Config) -> Protection:
 
 class Client(ProcessMembers):
     """The members of a session whose members are other processes: the session joins the cluster as a lite
-    member, after starting the cluster's processes if the cluster belongs to the session. ``spark``: the Spark
-    session for members on its executors. ``files``: the files that started members may read and write."""
+    member, or gets no place in the member list (``lite=False``), after starting the cluster's processes if
+    the cluster belongs to the session. ``spark``: the Spark session for members on its executors. ``files``:
+    the files that started members may read and write."""
 
     def __init__(
         self, config: Config, spark: "SparkSession | None" = None, files: FileAccess = EVERYWHERE
@@ -239,7 +240,13 @@ class Client(ProcessMembers):
             )
             return self._launcher.client(name)
         keeper, security = find(config.cluster, protection_of(config))
-        options = MemberOptions(name, keeper, workers=config.workers, memory_limit=config.memory_limit)
+        options = MemberOptions(
+            name,
+            keeper,
+            workers=config.workers,
+            memory_limit=config.memory_limit,
+            observes=not config.lite,
+        )
         return RunningMember(options, security)
 
     def look_after(self, caretaker: MakeTableCaretaker) -> None:

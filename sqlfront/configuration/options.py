@@ -162,6 +162,12 @@ OPTIONS: Final = (
         OptionScope.CLUSTER,
         in_url=False,
     ),
+    ConnectionOption(
+        "lite",
+        OptionKind.BOOLEAN,
+        "whether the session is a lite member of the cluster; default: true",
+        OptionScope.CLUSTER,
+    ),
     ConnectionOption("secret", OptionKind.TEXT, "the cluster's secret", OptionScope.CLUSTER, secret=True),
     ConnectionOption(
         "credentials",

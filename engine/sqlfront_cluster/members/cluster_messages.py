@@ -134,6 +134,15 @@ class MemberListChanged(KeeperMessage, frozen=True):
     list: MemberList
 
 
+class ClientsChanged(KeeperMessage, frozen=True):
+    """The keeper's message about the clients without a place in the member list. ``names``: those that have
+    come, or with ``gone`` those that have gone; with ``all``, all that there are."""
+
+    names: tuple[str, ...]
+    gone: bool = False
+    all: bool = False
+
+
 class HeartbeatAnswer(KeeperMessage, frozen=True):
     """The keeper's answer to a heartbeat: it won't remove the member as silent before ``lease`` seconds have
     passed since ``sent``, the time in the heartbeat."""
@@ -209,6 +218,7 @@ CLUSTER_MESSAGES: Final = (
     Inquiry,
     DocumentCopy,
     MemberListChanged,
+    ClientsChanged,
     HeartbeatAnswer,
     LeaveAllowed,
     Removed,

@@ -36,6 +36,7 @@ from msgspec.structs import replace
 
 from sqlfront_cluster.members.applied_changes import AppliedChanges
 from sqlfront_cluster.members.cluster_messages import (
+    ClientsChanged,
     ClusterEnded,
     DocumentAnswer,
     DocumentChanged,
@@ -275,11 +276,16 @@ class Keeper:
             # From now on writers wait until the observer has their changes.
             known.joined = known.observes = message.observes
             self._tell_all(known)
+            if known.observes:
+                logger.info("client %s has come", name)
+                self._tell(ClientsChanged((name,)))
 
     def _tell_all(self, known: _Known) -> None:
         """Send all documents, and then the member list, to a member or newcomer: whoever has the list also
         has the documents."""
         assert known.peer is not None
+        clients = tuple(name for name, each in self._known.items() if each.observes)
+        known.peer.send(ClientsChanged(clients, all=True))
         for key, document in sorted(self.documents.items(), key=lambda item: item[1].version):
             self._send(known.peer, DocumentCopy(key, document.version, document.content))
         keys = DocumentKeys(tuple(self.documents), self._version, self._applied.entries())
@@ -368,7 +374,9 @@ class Keeper:
         known = self._known.pop(name, None)
         if known is None:
             return
-        if not known.observes:
+        if known.observes:
+            self._tell(ClientsChanged((name,), gone=True))
+        else:
             self._removed[name] = reason
         if len(self._removed) > REMEMBERED:
             del self._removed[next(iter(self._removed))]

@@ -65,7 +65,8 @@ class Listings:
     def begin(self, done: Callable[[JobListing], None], timeout: float) -> None:
         """Ask all connected members for their queries. ``done`` is called once, on any thread, with the
         listing: when all have answered or are lost, or after ``timeout`` seconds."""
-        for_clients = self._member.name in self._clients()
+        own = self._member.name
+        for_clients = own in self._clients() or own not in self._member.members
         # A connected process that is no member has no queries.
         members = tuple(name for name in tuple(self._member.peers) if name in self._member.members)
         self._ask(members, timeout, done, for_clients=for_clients)

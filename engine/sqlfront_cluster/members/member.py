@@ -705,8 +705,7 @@ class Member:
             if participation is None or not participation.belongs_to(other):
                 continue
             if participation.submitted:
-                lost = f"member {other}, which was to coordinate the query, doesn't know it"
-                participation.execution.fail(OperationalError(lost, sqlstate="08006"))
+                self.submissions.unknown(other, number)
             else:
                 participation.execution.stop(JobStatus.CANCELLED)
 

@@ -29,6 +29,7 @@ from msgspec.structs import replace
 
 from sqlfront_cluster.members.applied_changes import AppliedChanges
 from sqlfront_cluster.members.cluster_messages import (
+    ClientsChanged,
     ClusterEnded,
     DocumentAnswer,
     DocumentChanged,
@@ -163,7 +164,9 @@ class Membership:
         self.documents: dict[str, Document] = {}
         #: Functions called with a document's key after each change of the document.
         self.watchers: list[Callable[[str], None]] = []
-        #: Functions called after each change of the member list in use.
+        #: The clients without a place in the member list.
+        self.clients: frozenset[str] = frozenset()
+        #: Functions called after each change of the member list in use, and after the loss of a client.
         self.list_watchers: list[Callable[[], None]] = []
         self._transport = transport
         self._clock = engine.clock
@@ -244,6 +247,10 @@ class Membership:
         """True from the moment when the keeper's member list has this member until the member has left; still
         true while the member is leaving."""
         return self._state in _LISTED
+
+    def is_present(self, name: str) -> bool:
+        """Return whether ``name`` is a member of the cluster, or a client without a place in the list."""
+        return name in self.member.members or name in self.clients
 
     @property
     def _ended(self) -> bool:
@@ -499,6 +506,8 @@ class Membership:
                 self._copies[message.key] = Document(message.version, message.content)
             case MemberListChanged():
                 self._hear_list(message.list)
+            case ClientsChanged():
+                self._change_clients(message)
             case HeartbeatAnswer():
                 self._lease_from, self._lease = max(self._lease_from, message.sent), message.lease
             case DocumentChanged():
@@ -520,6 +529,19 @@ class Membership:
                 logger.warning("the keeper sent %s, which nobody takes", type(message).__name__)
 
     # ---- the list
+
+    def _change_clients(self, message: ClientsChanged) -> None:
+        """Note the clients that have come or gone, and close the connections with those that have gone, so
+        that their jobs end and none of their late messages is handled."""
+        before, named = self.clients, frozenset(message.names)
+        self.clients = named if message.all else before - named if message.gone else before | named
+        gone = before - self.clients
+        with self._lock:
+            peers = [self._peers[name] for name in gone if name in self._peers]
+        for peer in peers:
+            peer.close(f"client {peer.name} has gone")
+        for watcher in tuple(self.list_watchers) if gone and self.joined else ():
+            _call(watcher)
 
     def _hear_list(self, new: MemberList) -> None:
         with self._lock:

@@ -129,13 +129,29 @@ class Submissions:
     def ended(self, sender: str, message: Ended) -> None:
         """Handle the last message of the member ``sender`` about a job of this client. Does nothing if the
         job has ended here before, or another member coordinates it."""
-        coordinator, execution = self._open.get(message.job, ("", None))
-        if execution is None or coordinator != sender or self._open.pop(message.job, None) is None:
+        execution = self._close(sender, message.job)
+        if execution is None:
             return
-        execution.on_stop = None
         execution.participants = (self._member.name, *message.participants)
         for name, tasklets in message.tasklets.items():
             execution.note(name, tasklets)
         if message.error is not None:
             execution.fail(message.error.error())
         execution.release()
+
+    def unknown(self, sender: str, number: int) -> None:
+        """Fail the job ``number``, which the member ``sender`` doesn't know, unless that member has said
+        before that the job has ended: the rest of the result may still be read then."""
+        execution = self._close(sender, number)
+        if execution is not None:
+            lost = f"member {sender}, which was to coordinate the query, doesn't know it"
+            execution.fail(OperationalError(lost, sqlstate="08006"))
+
+    def _close(self, sender: str, number: int) -> Execution | None:
+        """Record that the coordinator ``sender`` has ended a job of this client, and return the job's
+        execution. Return None if that was recorded before, or another member coordinates the job."""
+        coordinator, execution = self._open.get(number, ("", None))
+        if execution is None or coordinator != sender or self._open.pop(number, None) is None:
+            return None
+        execution.on_stop = None
+        return execution

@@ -244,3 +244,41 @@ def test_nobody_runs_jobs_on_an_observer() -> None:
     assert kept.run(lambda: any(isinstance(m, Ended) and s == "observer" for s, _, m in kept.said))
     ended = next(m for s, _, m in kept.said if isinstance(m, Ended) and s == "observer")
     assert ended.error is not None and "runs no jobs" in ended.error.message
+
+
+def test_a_result_waits_for_its_reader_after_the_jobs_end() -> None:
+    kept = Kept("m0", "m1", "observer")
+    job = kept.submit(exchanged(), "observer")
+    kept.simulation.pass_time(5)
+    assert sorted(kept.read(job)) == EVERYTHING
+
+
+@pytest.mark.parametrize("way", ["leave", "kill"])
+def test_members_know_which_clients_are_present(way: str) -> None:
+    kept = Kept("m0", "m1", "observer", silence_limit=2.0)
+    m0 = kept.memberships["m0"]
+    assert m0.is_present("observer") and m0.is_present("m1")
+    assert kept.add("observer-2").is_present("observer") is False  # not told yet
+    assert kept.run(lambda: kept.memberships["observer-2"].is_present("observer"))
+    losses: list[None] = []
+    m0.list_watchers.append(lambda: losses.append(None))
+    if way == "leave":
+        kept.memberships["observer"].leave()
+    else:
+        kept.kill("observer")
+    assert kept.run(lambda: not m0.is_present("observer"))
+    assert m0.is_present("observer-2") and losses
+    assert kept.keeper.members.version == 2
+
+
+def test_a_client_that_was_given_up_changes_nothing_any_more() -> None:
+    kept = Kept("m0", "m1", "observer", silence_limit=2.0)
+    kept.pause("observer", 10)
+    assert kept.run(lambda: not kept.memberships["m0"].is_present("observer"))
+    kept.simulation.pass_time(10)
+    assert "observer" in kept.ends
+    outcome: list[PutOutcome] = []
+    kept.memberships["observer"].put("key", b"late", None, outcome.append)
+    assert kept.run(lambda: outcome)
+    assert isinstance(outcome[0], OperationalError)
+    assert "key" not in kept.keeper.documents

@@ -88,7 +88,7 @@ class ShareHolder:
         self.sweep()
 
     def _hear_list(self) -> None:
-        self._exchange.keep_only(self._running.member.members.__contains__)
+        self._exchange.keep_only(self._running.membership.is_present)
         self.sweep()
 
     def _hear(self, key: str) -> None:
@@ -150,7 +150,8 @@ class ShareHolder:
         if turn is None:
             return False
         writer = turn_of(turn)
-        return writer.token == made.rpartition(".")[0] and writer.holder in self._running.member.members
+        present = self._running.membership.is_present(writer.holder)
+        return present and writer.token == made.rpartition(".")[0]
 
     def _later(self, seconds: float) -> None:
         self._sweep_at(self._running.engine.clock.now() + seconds)
