@@ -7,7 +7,7 @@ stands still and hands back whenever it would wait. Whoever reads is polled.
 
 import itertools
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Final, cast
 
@@ -245,7 +245,9 @@ class QuietService(TableService):
 class TableTown(Kept):
     """Members, and a session of each client, with one table."""
 
-    def __init__(self, *names: str, seed: int) -> None:
+    def __init__(self, *names: str, seed: int, observers: Collection[str] = ()) -> None:
+        #: The clients that have no place in the member list.
+        self.observers = observers
         self.services: dict[str, QuietService] = {}
         self.sessions: dict[str, SimulatedSession] = {}
         self._running: dict[str, RunningMember] = {}
@@ -269,7 +271,7 @@ class TableTown(Kept):
         membership = Membership(
             engine,
             machine.transport,
-            MembershipSettings(KEEPER, "" if lite else name, lite),
+            MembershipSettings(KEEPER, "" if lite else name, lite, observes=name in self.observers),
             resources,
             on_end=lambda error: self._note_end(name, error),
         )

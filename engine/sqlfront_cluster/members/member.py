@@ -62,7 +62,7 @@ from sqlfront_engine.job_statistics import JobStatus, JobSummary
 from sqlfront_engine.jobs.execution import Execution
 from sqlfront_engine.jobs.light_job import LightJob
 from sqlfront_engine.plans.execution_plan import ExecutionSite as Here
-from sqlfront_engine.plans.placement import Placement, demands_of, vertex_members
+from sqlfront_engine.plans.placement import AT_COORDINATOR, Placement, demands_of, vertex_members
 from sqlfront_engine.processor import NO_RESOURCES
 from sqlfront_values import room
 from sqlfront_values.errors import Error, InterfaceError, InternalError, OperationalError
@@ -85,9 +85,6 @@ LISTENING_PERIOD: Final = 0.05
 #: Bits of the random number from which each member counts its job ids: all members make ids, and two members'
 #: ids must not meet. An int64 then has room for counting.
 JOB_ID_BITS: Final = 62
-
-#: The placement by which a client runs its part of a job: all else is on the coordinator.
-_AT_COORDINATOR: Final = Placement(COORDINATOR, (), ())
 
 logger = logging.getLogger(__name__)
 
@@ -272,7 +269,7 @@ class Member:
         with self._lock:
             self._reserve(execution.id)
         try:
-            here = Here(CLIENT, _AT_COORDINATOR)
+            here = Here(CLIENT, AT_COORDINATOR)
             roles = {coordinator: COORDINATOR}
             participation = self._participate(execution, dag, config, here, coordinator, roles)
             with self._lock:

@@ -7,6 +7,7 @@ the participants.
 """
 
 from collections.abc import Collection, Mapping, Sequence
+from typing import Final
 
 import msgspec
 
@@ -51,6 +52,11 @@ def only(member: str = EMBEDDED, partition_count: int = DEFAULT_PARTITIONS) -> P
     """Return the placement of a job on the single member ``member``, which handles all ``partition_count``
     partitions."""
     return Placement(member, (member,), (tuple(range(partition_count)),))
+
+
+#: The placement by which a client runs its part of a job: everything else is on the job's coordinator, as far
+#: as the client is concerned. The coordinator checks the places of the other vertices.
+AT_COORDINATOR: Final = Placement(COORDINATOR, (), ())
 
 
 class Demands(msgspec.Struct, frozen=True, cache_hash=True):
@@ -193,6 +199,8 @@ def _only_member(vertex: Vertex, placement: Placement) -> str:
     assert vertex.only_on is not None
     if vertex.only_on.partition is not None:
         owner = placement.owner_of(vertex.only_on.partition)
+        if placement is AT_COORDINATOR:
+            return COORDINATOR
         if owner is None:
             raise InterfaceError(
                 f"{vertex.name!r} runs with partition {vertex.only_on.partition}, which the job doesn't have"
@@ -206,8 +214,8 @@ def resolve(member: str, placement: Placement) -> str:
     :data:`~sqlfront_engine.dag.COORDINATOR`, else ``member`` itself. The name
     :data:`~sqlfront_engine.dag.CLIENT` stands for itself, so that the jobs of all clients are alike. Raises
     InterfaceError if the member doesn't take part in the job."""
-    if member == CLIENT:
-        return CLIENT
+    if member == CLIENT or placement is AT_COORDINATOR:
+        return member
     name = placement.coordinator if member == COORDINATOR else member
     if name not in placement.participants:
         raise InterfaceError(f"the target member {name!r} doesn't take part in the job")

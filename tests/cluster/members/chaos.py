@@ -14,7 +14,7 @@ import msgspec
 from msgspec.structs import replace
 
 from sqlfront_cluster.members.listing import JobListing
-from sqlfront_cluster.members.messages import CheckJobs, Terminate, UnknownJobs
+from sqlfront_cluster.members.messages import CheckJobs, Ended, Submit, Terminate, UnknownJobs
 from sqlfront_engine.dag import DAG, Edge, EdgeConfig
 from sqlfront_engine.edges.queues import NOTHING
 from sqlfront_engine.engine import JobConfig
@@ -28,7 +28,7 @@ from tests.engine.jobs import Fails, First, Numbers
 
 MEMBERS: Final = ("m0", "m1", "m2", "client")
 #: Messages that may get lost while the connection holds; what is lost otherwise ends the connection.
-LOSABLE: Final = (Terminate, CheckJobs, UnknownJobs)
+LOSABLE: Final = (Terminate, CheckJobs, UnknownJobs, Submit, Ended)
 TINY: Final = EdgeConfig(queue_size=2, receive_window=300)
 
 ROUTES: Final[tuple[Callable[[Edge], Edge], ...]] = (
@@ -60,6 +60,8 @@ class Chaos:
 
     def __init__(self, seed: int) -> None:
         self.cluster = Cluster(3, "client", seed=seed)
+        # With every other seed the client has members coordinate its jobs.
+        self.cluster.members["client"].observes = seed % 2 == 1
         self.simulation = self.cluster.simulation
         self.random = self.simulation.random
         self.outcome = Outcome()

@@ -9,6 +9,7 @@ from sqlfront_cluster.members.coordination import Coordination
 from sqlfront_cluster.members.listing import Listings
 from sqlfront_cluster.members.member import Member
 from sqlfront_cluster.members.participation import Participation
+from sqlfront_cluster.members.submissions import Submissions
 from sqlfront_cluster.members.wire import JobWire
 from sqlfront_engine.edges.exchange import EdgeStream, Parcel, RemoteInput, RemoteOutput
 from sqlfront_engine.edges.routing import PartitionedOutput
@@ -128,6 +129,7 @@ ARRIVED = RemoteInput.arrived
         (Execution, "_count_down", ended_again_and_again),
         (Coordination, "lost", lost_without_a_release),
         (Listings, "_finish", nothing),
+        (Submissions, "unknown", nothing),
     ],
     ids=lambda value: getattr(value, "__name__", value),
 )

@@ -21,7 +21,7 @@ from sqlfront_values.errors import OperationalError
 from tests.cluster.members.cluster import Endless
 from tests.cluster.members.kept import Kept
 from tests.cluster.members.test_membership import EVERYTHING, exchanged
-from tests.engine.jobs import Fails
+from tests.engine.jobs import Fails, Numbers
 
 
 def own_rows(collected: bool) -> tuple[DAG, JobConfig]:
@@ -73,6 +73,20 @@ def test_the_rows_of_the_clients_process_go_through_the_coordinator(seed: int, c
     assert len(talked) == 1
     kept.simulation.pass_time(10)
     assert kept.leftovers() == {}
+
+
+def test_the_coordinator_checks_the_places_of_other_vertices() -> None:
+    kept = Kept("m0", "m1", "observer")
+    dag = DAG()
+    numbers = dag.vertex("numbers", Numbers(3), 1)
+    between = dag.vertex("between", Forward(), 1)
+    dag.edge(Edge.between(numbers, between).to_one().distribute_to("m1"))
+    dag.edge(Edge.between(between, dag.vertex("result", ResultSink())).to_one().distribute_to())
+    assert set(kept.read(kept.submit(dag, "observer"))) == {0, 1, 2}
+    kept.kill("m1")
+    kept.simulation.pass_time(10)
+    with pytest.raises(OperationalError, match="the target member 'm1' is missing"):
+        kept.read(kept.submit(dag, "observer"))
 
 
 def test_a_hundred_observers_change_no_version() -> None:
