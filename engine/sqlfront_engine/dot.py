@@ -1,22 +1,30 @@
 """Text of a DAG in DOT, the language of Graphviz."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
+from types import MappingProxyType
 
 from sqlfront_engine.dag import DAG, DEFAULT_QUEUE_SIZE, PREPARE_SUFFIX, Distribution, Edge, Routing
 
 
 def to_dot(
-    dag: DAG, default_parallelism: int | None = None, default_queue_size: int = DEFAULT_QUEUE_SIZE
+    dag: DAG,
+    default_parallelism: int | None = None,
+    default_queue_size: int = DEFAULT_QUEUE_SIZE,
+    required_partitions: Mapping[str, Collection[int]] = MappingProxyType({}),
 ) -> str:
     """Return the DAG as the text of a Graphviz digraph that shows the parallelism of each vertex and the
     queue size of each edge. ``default_parallelism`` and ``default_queue_size`` stand for the vertices and
     edges that set no number themselves. With ``default_parallelism`` None, a vertex without a number shows
-    the parallelism that its processor prefers, or else the word ``default``."""
-    vertices = _vertices(dag, default_parallelism)
+    the parallelism that its processor prefers, or else the word ``default``. ``required_partitions``: the
+    partitions that a vertex reads, by the vertex's name, shown in the given order; a vertex without an entry
+    reads all partitions or none."""
+    vertices = _vertices(dag, default_parallelism, required_partitions)
     return "\n".join(["digraph DAG {", *vertices, *_edges(dag, default_queue_size), "}"])
 
 
-def _vertices(dag: DAG, default_parallelism: int | None) -> Iterator[str]:
+def _vertices(
+    dag: DAG, default_parallelism: int | None, required_partitions: Mapping[str, Collection[int]]
+) -> Iterator[str]:
     for vertex in dag:
         preferred = vertex.processor.preferred_parallelism
         fixed = vertex.local_parallelism is not None or vertex.only_on is not None
@@ -25,7 +33,9 @@ def _vertices(dag: DAG, default_parallelism: int | None) -> Iterator[str]:
         else:
             parallelism = preferred
         shown = "default" if parallelism is None else parallelism
-        yield f"\t{_quoted(vertex.name)} [localParallelism={shown}];"
+        numbers = required_partitions.get(vertex.name)
+        partitions = "" if numbers is None else f', requiredPartitions="{", ".join(map(str, numbers))}"'
+        yield f"\t{_quoted(vertex.name)} [localParallelism={shown}{partitions}];"
 
 
 def _edges(dag: DAG, default_queue_size: int) -> Iterator[str]:

@@ -93,7 +93,7 @@ class Cluster:
 
     def participants(self, dag: DAG) -> "explanations.Participants":
         """Return for EXPLAIN the members that a job of the DAG needs, the number of members that own
-        partitions, and the number of members that each scan needs. Members that own no partitions don't
+        partitions, and the members that each scan needs. Members that own no partitions don't
         count."""
         members = self.member_list
         config = JobConfig(required_partitions=required_partitions(dag))
@@ -103,7 +103,7 @@ class Cluster:
             if isinstance(vertex.processor, ShareScan):
                 required = vertex.processor.required_partitions()
                 numbers = range(len(members.owners)) if required is None else required
-                scans[vertex.name] = len({members.owners[number] for number in numbers})
+                scans[vertex.name] = tuple(sorted({members.owners[number] for number in numbers}))
         return explanations.Participants(names, len(set(members.owners)), scans)
 
     def run(self, dag: DAG, resources: Mapping[str, object]) -> Iterable[pa.RecordBatch]:

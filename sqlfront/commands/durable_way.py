@@ -106,7 +106,9 @@ class DurableWay(OwnWay, eq=False, gc=False):
         if mode.is_analyze:
             raise _hinted(NotSupportedError("EXPLAIN ANALYZE of a query that runs as a durable job"))
         arguments = RunArguments(request.arguments.values, RunValues(self.settings))
-        found = explanation(self.planned.query, arguments, extended=mode.is_extended)
+        query = self.planned.query
+        parallelism = explaining.drawn_with(self.context, query, statement)
+        found = explanation(query, arguments, extended=mode.is_extended, parallelism=parallelism)
         found = replace(found, lane=str(Lane.DURABLE), reason=self.why)
         return explaining.answer(self.context, found, statement, began)
 

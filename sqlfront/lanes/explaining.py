@@ -51,7 +51,14 @@ def of_rows(
     for a row program, so that a job has to run the query."""
     began, mode = time.perf_counter(), statement.mode
     owners = () if context.cluster is None else context.cluster.member_list.owners
-    found = explained_rows(plan, values, context.settings, analyze=mode.is_analyze, owners=owners)
+    found = explained_rows(
+        plan,
+        values,
+        context.settings,
+        analyze=mode.is_analyze,
+        owners=owners,
+        draws=statement.format is ExplainFormat.DAG,
+    )
     if mode.is_extended:
         job = plan_logical(bound, context.settings, context.target)
         found = replace(found, bound=plan_text(job.bound), optimized=plan_text(job.optimized))
@@ -71,7 +78,7 @@ def of_job(
     began, mode = time.perf_counter(), statement.mode
     if not mode.is_analyze:
         check_files(context, plan)
-    return answer(context, explained_plan(context, plan, values, request, mode), statement, began)
+    return answer(context, explained_plan(context, plan, values, request, statement), statement, began)
 
 
 def explained_plan(
@@ -79,13 +86,13 @@ def explained_plan(
     plan: QueryPlan,
     values: Sequence[object],
     request: StatementRequest,
-    mode: ExplainMode,
+    statement: Explain,
     began: float | None = None,
 ) -> Explanation:
-    """Return the explanation of a plan with these ``values`` of its parameters. In the ``mode`` of EXPLAIN
-    ANALYZE, run the query to its end, and include its statistics. ``began``: the time at which the query
-    began, as ``perf_counter`` gives it; None = now."""
-    cluster = context.cluster
+    """Return the explanation of a plan with these ``values`` of its parameters, as ``statement`` asks for it.
+    For EXPLAIN ANALYZE, run the query to its end, and include its statistics. ``began``: the time at which
+    the query began, as ``perf_counter`` gives it; None = now."""
+    cluster, mode = context.cluster, statement.mode
     runs = _statistics(context, plan, values, request, began) if mode.is_analyze else None
     return explanation(
         plan,
@@ -93,7 +100,16 @@ def explained_plan(
         extended=mode.is_extended,
         runs=runs,
         participants=lambda dag: None if cluster is None else cluster.participants(dag),
+        parallelism=drawn_with(context, plan, statement),
     )
+
+
+def drawn_with(context: "Context", plan: QueryPlan, statement: Explain) -> int | None:
+    """Return the default parallelism that the texts of the plan's DAGs show; None if ``statement`` doesn't
+    ask for these texts."""
+    if statement.format is not ExplainFormat.DAG:
+        return None
+    return 1 if plan.inline else context.engine.workers
 
 
 def _statistics(

@@ -1,7 +1,8 @@
 """Submission of a session's plans as light jobs."""
 
+import logging
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
@@ -12,12 +13,20 @@ from sqlfront_planner.plan import QueryPlan, Template
 from sqlfront_planner.planning import plan_query
 from sqlfront_planner.run_values import RunValues
 from sqlfront_planner.statements.structs import Query
+from sqlfront_values.lazy_modules import lazy_module
 
 if TYPE_CHECKING:
     from sqlfront.state.context import Context
+    from sqlfront_engine import dot
     from sqlfront_engine.dag import DAG
     from sqlfront_engine.jobs.light_job import LightJob
     from sqlfront_engine.processors.sources.held_rows import HeldBatches
+    from sqlfront_planner.explain import scan_pruning
+else:
+    dot = lazy_module("sqlfront_engine.dot")
+    scan_pruning = lazy_module("sqlfront_planner.explain.scan_pruning")
+
+logger: Final = logging.getLogger(__name__)
 
 
 def plan_job(context: "Context", query: Query, arguments: Arguments) -> QueryPlan:
@@ -67,9 +76,23 @@ def prepared(
         dag, resources = part.template.bind(values, run_values)
         job = replace(config, resources={**resources, **held})
         run = runner_of(context, part.template)
+        if logger.isEnabledFor(logging.DEBUG):
+            _log(context, plan, part.template, dag, values)
         held[part.key] = context.engine.hold(f"shared rows {part.name}", dag, job, run)
     dag, resources = plan.bind(values, run_values)
+    if logger.isEnabledFor(logging.DEBUG):
+        _log(context, plan, plan.template, dag, values)
     return dag, replace(config, resources={**resources, **held})
+
+
+def _log(
+    context: "Context", plan: QueryPlan, template: Template, dag: "DAG", values: Sequence[object]
+) -> None:
+    """Log at DEBUG the ``dag``, which is about to run. The DAG was made from ``template``, a part of
+    ``plan``, with these ``values`` of the parameters."""
+    read = scan_pruning.read_partitions(template, values, RunValues(context.settings))
+    parallelism = 1 if plan.inline else context.engine.workers
+    logger.debug("a query runs this DAG:\n%s", dot.to_dot(dag, parallelism, required_partitions=read))
 
 
 def runner_of(context: "Context", template: Template) -> "Callable[[DAG, JobConfig], LightJob]":

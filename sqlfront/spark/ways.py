@@ -113,7 +113,7 @@ class MixedWay:
         began, mode = time.perf_counter(), statement.mode
         spent: dict[str, float] = {}
         plan = self._plan(request, fetch=mode.is_analyze, spent=spent)
-        found = explaining.explained_plan(self._context, plan, (), request, mode, began)
+        found = explaining.explained_plan(self._context, plan, (), request, statement, began)
         if mode.is_analyze:
             shared = tuple(replace(part, job=with_spark(part.job, spent)) for part in found.shared)
             found = replace(found, job=with_spark(found.job, spent), shared=shared)

@@ -10,7 +10,7 @@ import pytest
 from sqlfront_engine.engine import Engine, JobConfig
 from sqlfront_engine.job_statistics import JobStatistics
 from sqlfront_planner.explain import shown
-from sqlfront_planner.explain.explanation import explanation
+from sqlfront_planner.explain.explanation import RunArguments, explanation
 from sqlfront_planner.plan import QueryPlan
 from sqlfront_planner.planning import plan_logical
 from sqlfront_planner.statements.structs import ExplainFormat
@@ -24,7 +24,8 @@ def planned(sql: str) -> QueryPlan:
 
 
 def explain(plan: QueryPlan, *, extended: bool = False, form: ExplainFormat = ExplainFormat.TEXT) -> str:
-    return shown(explanation(plan, extended=extended), form)
+    arguments, parallelism = (RunArguments(), 2) if form is ExplainFormat.DAG else (None, None)
+    return shown(explanation(plan, arguments, extended=extended, parallelism=parallelism), form)
 
 
 def run(plan: QueryPlan) -> JobStatistics:
@@ -200,4 +201,4 @@ def test_shared_rows_are_shown_in_every_format(form: ExplainFormat) -> None:
     text = explain(plan, form=form)
 
     assert [part.name in text for part in plan.shared] == [True]
-    assert "MemoryScan: t" in text
+    assert ('"scan t" [' if form is ExplainFormat.DAG else "MemoryScan: t") in text

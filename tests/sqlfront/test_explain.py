@@ -20,6 +20,7 @@ TABLES = (
     "CREATE TABLE l (k BIGINT, n INT) USING memory CLUSTERED BY (k, n) INTO 5 BUCKETS",
     "INSERT INTO l SELECT id % 2000, CAST(id AS INT) FROM range(6000)",
 )
+ALL = "(embedded-0, embedded-1, embedded-2)"
 
 
 def filled(members: int) -> Connection:
@@ -69,12 +70,12 @@ def test_the_first_line_says_lane_and_reason(alone: Connection, words: str, text
 # ---- what is read
 
 READS = [
-    ("SELECT p FROM o WHERE k = 7", None, ["o by k = 7: partitions 1 of 271"]),
-    ("SELECT p FROM o WHERE k = ?", (7,), ["o by k = 7: partitions 1 of 271"]),
-    ("SELECT p FROM o WHERE k IN (?, 8)", (7,), ["o by k IN (7, 8): partitions 2 of 271"]),
+    ("SELECT p FROM o WHERE k = 7", None, ["o by k = 7: partitions 1 of 271 (203)"]),
+    ("SELECT p FROM o WHERE k = ?", (7,), ["o by k = 7: partitions 1 of 271 (203)"]),
+    ("SELECT p FROM o WHERE k IN (?, 8)", (7,), ["o by k IN (7, 8): partitions 2 of 271 (203, 268)"]),
     ("SELECT p FROM o WHERE k = 7 AND k = 8", None, ["o by k, no key: partitions 0 of 271"]),
     ("SELECT p FROM o WHERE c = 7", None, ["o: all 271 partitions of k"]),
-    ("SELECT k FROM l WHERE k = 1 AND n = 2", None, ["l by (k, n) = (1, 2): partitions 1 of 5"]),
+    ("SELECT k FROM l WHERE k = 1 AND n = 2", None, ["l by (k, n) = (1, 2): partitions 1 of 5 (2)"]),
     ("SELECT n FROM l WHERE k = 1", None, ["l: all 5 partitions of (k, n)"]),
 ]
 
@@ -89,10 +90,10 @@ def test_scans_name_keys_and_partitions(
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("SELECT p FROM o WHERE k = 7", "members 1 of 3"),
+        ("SELECT p FROM o WHERE k = 7", "members 1 of 3 (embedded-2)"),
         ("SELECT p FROM o WHERE k = 7 AND k = 8", "members 0 of 3"),
-        ("SELECT p FROM o WHERE c = 7", "members 3 of 3, chunks 3 of 3"),
-        ("SELECT sum(p) FROM o WHERE k BETWEEN 1 AND 200", "members 3 of 3"),
+        ("SELECT p FROM o WHERE c = 7", f"members 3 of 3 {ALL}, chunks 3 of 3"),
+        ("SELECT sum(p) FROM o WHERE k BETWEEN 1 AND 200", f"members 3 of 3 {ALL}"),
     ],
 )
 def test_scans_name_members(three: Connection, text: str, expected: str) -> None:
@@ -105,6 +106,30 @@ def test_many_keys_are_cut(alone: Connection) -> None:
     (line,) = scans(alone, "EXPLAIN SELECT p FROM o WHERE k BETWEEN 1 AND 50")
 
     assert line.startswith("o by k IN (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, ... 50 in all): partitions ")
+
+
+def test_many_partitions_are_cut(alone: Connection) -> None:
+    (line,) = scans(alone, "EXPLAIN SELECT p FROM o WHERE k BETWEEN 1 AND 50")
+    ids = line.rpartition("(")[2].removesuffix(")").split(", ")
+
+    assert ids[-1] == "..."
+    assert [int(each) for each in ids[:-1]] == sorted({int(each) for each in ids[:-1]})
+    assert len(ids) == 11
+
+
+def test_a_lookup_names_its_members(three: Connection) -> None:
+    assert "members: 1 of 3 (embedded-2)" in plan(three, "EXPLAIN SELECT p FROM o WHERE k = 7")
+    assert "members: 2 of 3 (embedded-1, embedded-2)" in plan(
+        three, "EXPLAIN SELECT p FROM o WHERE k IN (7, 8)"
+    )
+
+
+def test_json_has_all_partitions_and_members(three: Connection) -> None:
+    found = structure(three, "EXPLAIN (FORMAT json) SELECT p FROM o WHERE k BETWEEN 1 AND 50")["job"]
+    (scan,) = found["scans"]
+
+    assert len(scan["partition_ids"]) == scan["partitions"]["read"] > 10
+    assert scan["member_names"] == found["members"] == ["embedded-0", "embedded-1", "embedded-2"]
 
 
 def test_a_job_names_its_members(three: Connection) -> None:
@@ -144,7 +169,7 @@ def test_without_pruning_all_is_read(three: Connection) -> None:
     finally:
         three.execute("SET sqlfront.pruning = true")
 
-    assert found == ["o: all 271 partitions of k, members 3 of 3, chunks 3 of 3"]
+    assert found == [f"o: all 271 partitions of k, members 3 of 3 {ALL}, chunks 3 of 3"]
 
 
 # ---- what was done

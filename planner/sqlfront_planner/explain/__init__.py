@@ -2,8 +2,8 @@
 
 :func:`~sqlfront_planner.explain.explanation.explanation` makes one frozen structure from a plan and from a
 run's statistics; :func:`shown` formats the structure as text, as a graph in Graphviz' or Mermaid's language,
-or as JSON. Read ``explanation``, ``rows`` (the counters of a DAG that runs as a row program), then ``text``
-and ``graphs``.
+as JSON, or as the DAGs that run. Read ``explanation``, ``rows`` (the counters of a DAG that runs as a row
+program), then ``text`` and ``graphs``.
 """
 
 from typing import assert_never
@@ -11,7 +11,7 @@ from typing import assert_never
 import msgspec
 
 from sqlfront_planner.explain.explanation import Explanation
-from sqlfront_planner.explain.graphs import dot_of, mermaid_of
+from sqlfront_planner.explain.graphs import dags_of, dot_of, mermaid_of
 from sqlfront_planner.explain.text import text_of
 from sqlfront_planner.statements.structs import ExplainFormat
 
@@ -27,5 +27,7 @@ def shown(explanation: Explanation, form: ExplainFormat = ExplainFormat.TEXT) ->
             return dot_of(explanation)
         case ExplainFormat.MERMAID:
             return mermaid_of(explanation)
+        case ExplainFormat.DAG:
+            return dags_of(explanation)
         case _:
             assert_never(form)

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from sqlfront_connectors.base import Key
 from sqlfront_engine.dag import DAG, Distribution, Edge, Routing, Vertex
+from sqlfront_engine.dot import to_dot
 from sqlfront_engine.job_statistics import JobStatistics, VertexStatistics
 from sqlfront_planner import run_values
 from sqlfront_planner.explain.plan_text import plan_text
@@ -124,10 +125,11 @@ class ExplainedScan(msgspec.Struct, frozen=True):
     ``partitioned_by``: the columns of the table's partition key. ``by``: the columns by whose values the scan
     finds rows (empty: the scan reads everything that isn't skipped). ``keys``: those values as SQL text; None
     = all values, or values known only at run time. ``partitions``, ``members``: how many of the table's
-    partitions and of the members the scan reads on. ``chunks`` (ranges of rows in a memory table's segments),
-    ``files`` and ``row_groups`` (of Parquet files, say): how many of these parts remain after skipping by
-    known bounds of the values. ``spark_seconds``: the time until the last row that Spark computed for the
-    query arrived.
+    partitions and of the members the scan reads on; ``partition_ids`` and ``member_names`` say which, in
+    order (``partition_ids`` is None if the scan reads all partitions). ``chunks`` (ranges of rows in a memory
+    table's segments), ``files`` and ``row_groups`` (of Parquet files, say): how many of these parts remain
+    after skipping by known bounds of the values. ``spark_seconds``: the time until the last row that Spark
+    computed for the query arrived.
     """
 
     vertex: str
@@ -141,15 +143,17 @@ class ExplainedScan(msgspec.Struct, frozen=True):
     files: PartialRead | None = None
     row_groups: PartialRead | None = None
     spark_seconds: float | None = None
+    partition_ids: tuple[int, ...] | None = None
+    member_names: tuple[str, ...] | None = None
 
 
 class Participants(msgspec.Struct, frozen=True):
     """The members that a job needs: their ``names``, of ``total`` members that own partitions. ``scans``: the
-    number of members on which each scan reads, by the name of the scan's vertex."""
+    names of the members on which each scan reads, in order, by the name of the scan's vertex."""
 
     names: tuple[str, ...]
     total: int
-    scans: Mapping[str, int] = msgspec.field(default_factory=dict)
+    scans: Mapping[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
 
 
 class ExplainedJob(msgspec.Struct, frozen=True):
@@ -157,7 +161,8 @@ class ExplainedJob(msgspec.Struct, frozen=True):
 
     ``vertices`` are in topological order (sources first). ``members`` are the names of the members that the
     job needs, of ``of_members`` members. After a run, ``seconds`` is the time since the job's submission, and
-    ``memory`` the most bytes that the query held at once (None: not counted).
+    ``memory`` the most bytes that the query held at once (None: not counted). ``dag`` is the text of the DAG
+    for the format ``dag``, else empty.
     """
 
     vertices: tuple[ExplainedVertex, ...]
@@ -167,6 +172,7 @@ class ExplainedJob(msgspec.Struct, frozen=True):
     memory: int | None = None
     members: tuple[str, ...] = ()
     of_members: int = 1
+    dag: str = ""
 
 
 class SharedJob(msgspec.Struct, frozen=True):
@@ -214,20 +220,26 @@ def explanation(
     extended: bool = False,
     runs: Mapping[str, JobStatistics] | None = None,
     participants: FindParticipants = lambda dag: None,
+    parallelism: int | None = None,
 ) -> Explanation:
     """Explain a plan.
 
     ``bound``: explain the plan with these values of its parameters; None = with the parameters themselves,
     and without scans. ``extended``: include the logical plans. ``runs``: the statistics of a finished run, of
     the query's job under ``""`` and of each job that computes rows for several places of the query under its
-    key; None = without counters. ``participants`` finds the members that a DAG needs.
+    key; None = without counters. ``participants`` finds the members that a DAG needs. ``parallelism``: the
+    default parallelism of a vertex for the texts of the DAGs; None = without these texts.
     """
     runs = runs or {}
+
+    def job(template: Template, key: str) -> ExplainedJob:
+        return _explained_template(template, bound, runs.get(key), participants, parallelism)
+
     logical = {part.name: plan_text(part.plan) for part in shared_rows(plan.bound)} if extended else {}
     shared = [
         SharedJob(
             part.name,
-            _explained_template(part.template, bound, runs.get(part.key), participants),
+            job(part.template, part.key),
             logical.pop(part.name, None),
             plan_text(part.optimized) if extended else None,
         )
@@ -236,7 +248,7 @@ def explanation(
     return Explanation(
         str(plan.lane),
         plan.reason,
-        _explained_template(plan.template, bound, runs.get(""), participants),
+        job(plan.template, ""),
         tuple(shared),
         plan_text(plan.bound) if extended else None,
         plan_text(plan.optimized) if extended else None,
@@ -244,17 +256,29 @@ def explanation(
 
 
 def _explained_template(
-    template: Template, bound: RunArguments | None, run: JobStatistics | None, participants: FindParticipants
+    template: Template,
+    bound: RunArguments | None,
+    run: JobStatistics | None,
+    participants: FindParticipants,
+    parallelism: int | None,
 ) -> ExplainedJob:
     if bound is None:
         return explained_job(template.dag, run)
     dag, _ = template.bind(bound.arguments, bound.values)
     needed = participants(dag) if template.distributed else None
-    job = explained_job(dag, run)
     scans = explained_scans(template, bound, needed)
+    text = "" if parallelism is None else dag_text(dag, parallelism, scans)
+    job = replace(explained_job(dag, run), scans=scans, dag=text)
     if needed is None:
-        return replace(job, scans=scans)
-    return replace(job, scans=scans, members=needed.names, of_members=needed.total)
+        return job
+    return replace(job, members=needed.names, of_members=needed.total)
+
+
+def dag_text(dag: DAG, parallelism: int, scans: Sequence[ExplainedScan]) -> str:
+    """Return the text of a DAG for the format ``dag``, with the partitions that its scans read.
+    ``parallelism``: the default parallelism of a vertex."""
+    read = {scan.vertex: scan.partition_ids for scan in scans if scan.partition_ids is not None}
+    return to_dot(dag, parallelism, required_partitions=read)
 
 
 def explained_scans(
@@ -265,12 +289,12 @@ def explained_scans(
     found = []
     prunings = scan_prunings(template, bound.arguments, bound.values)
     for scan, pruning in zip(template.reads, prunings, strict=True):
-        partitions = members = None
+        partitions = names_of = None
         if pruning.of_partitions:
             required = pruning.of_partitions if pruning.partitions is None else len(pruning.partitions)
             partitions = PartialRead(required, pruning.of_partitions)
         if participants is not None and scan.vertex in participants.scans:
-            members = PartialRead(participants.scans[scan.vertex], participants.total)
+            names_of = participants.scans[scan.vertex]
         keys = None
         if scan.keys is not None and pruning.keys is not None:
             keys = key_texts(scan.keys.types, pruning.keys)
@@ -285,13 +309,21 @@ def explained_scans(
                 pruning.columns,
                 keys,
                 partitions,
-                members,
+                _members_read(names_of, participants),
                 pieces.get("chunks"),
                 pieces.get("files"),
                 pieces.get("row groups"),
+                partition_ids=pruning.partitions,
+                member_names=names_of,
             )
         )
     return tuple(found)
+
+
+def _members_read(names: tuple[str, ...] | None, participants: Participants | None) -> PartialRead | None:
+    if names is None or participants is None:
+        return None
+    return PartialRead(len(names), participants.total)
 
 
 def with_spark(job: ExplainedJob, spent: Mapping[str, float]) -> ExplainedJob:

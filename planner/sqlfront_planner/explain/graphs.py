@@ -13,6 +13,7 @@ from sqlfront_planner.explain.explanation import (
     VertexPlace,
 )
 from sqlfront_planner.explain.text import in_bytes, milliseconds, scan_text
+from sqlfront_values.errors import InternalError
 
 
 def dot_of(shown: Explanation) -> str:
@@ -40,6 +41,16 @@ def _dot_job(job: ExplainedJob, prefix: str, indent: str) -> Iterator[str]:
 def _quoted(text: str) -> str:
     escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return f'"{escaped}"'
+
+
+def dags_of(shown: Explanation) -> str:
+    """Return the DAGs that run, in Graphviz' language: first those that compute rows for several places of
+    the query, each after a comment with its name, last the DAG of the query. Raises InternalError if the
+    explanation was made without DAGs."""
+    if not all(job.dag for job in (shown.job, *(part.job for part in shown.shared))):
+        raise InternalError("The explanation has no text of its DAGs.")
+    shared = [f"// shared rows {' '.join(part.name.split())}\n{part.job.dag}" for part in shown.shared]
+    return "\n".join([*shared, shown.job.dag])
 
 
 def mermaid_of(shown: Explanation) -> str:

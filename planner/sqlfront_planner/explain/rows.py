@@ -11,6 +11,7 @@ from sqlfront_planner.explain.explanation import (
     ExplainedScan,
     Explanation,
     PartialRead,
+    dag_text,
     explained_job,
     key_texts,
 )
@@ -26,12 +27,13 @@ def explained_rows(
     *,
     analyze: bool = False,
     owners: Sequence[str] = (),
+    draws: bool = False,
 ) -> Explanation:
     """Explain the plan of a row program.
 
     ``arguments``: the values of the plan's parameters, None = unknown. ``analyze``: run the plan, too, and
     include the counters of the run. ``owners``: the name of the member that owns each partition, by the
-    partition's number; empty if there is only one member.
+    partition's number; empty if there is only one member. ``draws``: include the text of the plan's DAG.
 
     Raises NotByRows if the query with these arguments has to run as a job.
     """
@@ -46,8 +48,17 @@ def explained_rows(
         vertices = tuple(replace(vertex, counters=counters[vertex.name]) for vertex in job.vertices)
         job = replace(job, vertices=vertices, seconds=time.perf_counter() - began)
     scans = tuple(_scan(source, run, owners) for source in plan.sources)
-    job = replace(job, scans=scans, of_members=max(1, len(set(owners))))
+    text = dag_text(plan.dag, 1, scans) if draws else ""
+    job = replace(job, scans=scans, members=_needed(scans), of_members=max(1, len(set(owners))), dag=text)
     return Explanation(str(plan.lane), plan.reason, job)
+
+
+def _needed(scans: Sequence[ExplainedScan]) -> tuple[str, ...]:
+    """Return the names of the members that own the partitions of all scans, sorted; empty if a scan's members
+    are unknown."""
+    if not all(scan.member_names is not None for scan in scans):
+        return ()
+    return tuple(sorted({name for scan in scans for name in scan.member_names or ()}))
 
 
 def _counted(plan: RowPlan, name: str, run: ProgramRun) -> Counters:
@@ -72,14 +83,25 @@ def _scan(source: RowSource, run: ProgramRun | None, owners: Sequence[str]) -> E
     schema, placed = source.table.schema, source.table.partitioning
     types = [schema.field(ordinal).type for ordinal in source.by]
     by = tuple(schema.field(ordinal).name for ordinal in source.by)
-    required = members = None
+    required = members = ids = owning = None
     if keys is not None and placed is not None and placed.columns == source.by:
         hash_key = partitions.key_hasher(types)
         hashes = [hash_key(key) for key in keys]
-        required = PartialRead(len({each % placed.count for each in hashes}), placed.count)
+        ids = tuple(sorted({each % placed.count for each in hashes}))
+        required = PartialRead(len(ids), placed.count)
         if owners:
-            named = {owners[each % DEFAULT_PARTITIONS] for each in hashes}
-            members = PartialRead(len(named), len(set(owners)))
+            owning = tuple(sorted({owners[each % DEFAULT_PARTITIONS] for each in hashes}))
+            members = PartialRead(len(owning), len(set(owners)))
     texts = None if keys is None else key_texts(types, keys)
     key = () if placed is None else tuple(schema.field(ordinal).name for ordinal in placed.columns)
-    return ExplainedScan(source.vertex, source.name, key, by, texts, required, members)
+    return ExplainedScan(
+        source.vertex,
+        source.name,
+        key,
+        by,
+        texts,
+        required,
+        members,
+        partition_ids=ids,
+        member_names=owning,
+    )

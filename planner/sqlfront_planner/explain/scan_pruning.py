@@ -1,6 +1,6 @@
 """The part of its table that each scan of a plan reads in one run, for EXPLAIN and for statistics."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 from msgspec.structs import replace
@@ -60,6 +60,23 @@ def scan_prunings(
             )
         )
     return tuple(found)
+
+
+def read_partitions(
+    template: Template, arguments: Sequence[object], values: "run_values.RunValues"
+) -> Mapping[str, tuple[int, ...]]:
+    """Return the partitions that each scan reads in a run with these values (see :func:`scan_prunings`), in
+    order, by the name of the scan's vertex; a scan that reads all partitions, or a table without partitions,
+    has no entry."""
+    literal = template.literals(arguments, values)
+    found = {}
+    for scan in template.reads:
+        keys = None if scan.keys is None else scan.keys.keys(literal)
+        if keys is not None and scan.relation.partitioning is not None:
+            numbers = _partitions(scan, keys)
+            if numbers is not None:
+                found[scan.vertex] = numbers
+    return found
 
 
 def _pieces(

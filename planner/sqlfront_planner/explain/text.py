@@ -15,7 +15,7 @@ from sqlfront_planner.explain.explanation import (
     VertexPlace,
 )
 
-#: Keys of a scan that EXPLAIN shows, so that a scan stays one readable line.
+#: Keys and numbers of partitions of a scan that EXPLAIN shows, so that a scan stays one readable line.
 _MOST_KEYS: Final = 10
 
 
@@ -58,8 +58,9 @@ def scan_text(scan: ExplainedScan) -> str:
 
     >>> key = ("k",)
     >>> owners, chunks = PartialRead(2, 271), PartialRead(1, 5)
-    >>> scan_text(ExplainedScan("scan t", "t", key, key, (("7",), ("8",)), owners, chunks=chunks))
-    't by k IN (7, 8): partitions 2 of 271, chunks 1 of 5 (4 skipped)'
+    >>> scan = ExplainedScan("scan t", "t", key, key, (("7",), ("8",)), owners, chunks=chunks)
+    >>> scan_text(replace(scan, partition_ids=(21, 144)))
+    't by k IN (7, 8): partitions 2 of 271 (21, 144), chunks 1 of 5 (4 skipped)'
     """
     facts = []
     if scan.partitions is not None:
@@ -68,10 +69,10 @@ def scan_text(scan: ExplainedScan) -> str:
         facts.append(
             f"all {scan.partitions.total:,} partitions{key}"
             if everything
-            else f"partitions {scan.partitions}"
+            else f"partitions {scan.partitions}{_listed(scan.partition_ids)}"
         )
     if scan.members is not None:
-        facts.append(f"members {scan.members}")
+        facts.append(f"members {scan.members}{_listed(scan.member_names)}")
     pieces = (("chunks", scan.chunks), ("files", scan.files), ("row groups", scan.row_groups))
     for name, part in pieces:
         if part is not None and part != PartialRead(1, 1):
@@ -83,6 +84,14 @@ def scan_text(scan: ExplainedScan) -> str:
         return ""
     by = f" by {_keys(scan)}" if scan.by else ""
     return f"{scan.table}{by}" + (f": {', '.join(facts)}" if facts else "")
+
+
+def _listed(parts: Sequence[object] | None) -> str:
+    """Return the first ten parts in parentheses; empty if there are none, or they are unknown."""
+    if not parts:
+        return ""
+    more = ", ..." if len(parts) > _MOST_KEYS else ""
+    return f" ({', '.join(map(str, parts[:_MOST_KEYS]))}{more})"
 
 
 def _keys(scan: ExplainedScan) -> str:

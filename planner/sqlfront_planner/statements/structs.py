@@ -53,12 +53,14 @@ class ExplainFormat(Enum):
     """A graph in Graphviz' language."""
     MERMAID = "mermaid"
     """A flowchart in Mermaid's language."""
+    DAG = "dag"
+    """The DAGs that run, as :func:`sqlfront_engine.dot.to_dot` prints them."""
 
 
 class Explain(msgspec.Struct, frozen=True):
     """``EXPLAIN [EXTENDED | ANALYZE] [(option, ...)] query``; an option is ``EXTENDED``, ``ANALYZE`` or
-    ``FORMAT text | json | dot | mermaid``. ``mode`` combines EXTENDED and ANALYZE before and inside of the
-    parentheses."""
+    ``FORMAT text | json | dot | mermaid | dag``. ``mode`` combines EXTENDED and ANALYZE before and inside of
+    the parentheses."""
 
     mode: ExplainMode
     query: Query
