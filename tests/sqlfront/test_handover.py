@@ -73,7 +73,7 @@ def test_rows_lie_where_they_are_until_they_are_moved() -> None:
     here = town()
     here.memberships["m2"].hand_over()
     assert here.run(lambda: here.keeper.members.handing_over == ("m2",) and here.agreed())
-    assert here.owned() == {"m0": 136, "m1": 135}
+    assert sorted(here.owned().values()) == [135, 136]
 
     read_all(here)
     here.complete(here.insert("client-0", ((1000, 1),)))

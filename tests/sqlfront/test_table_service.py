@@ -30,7 +30,13 @@ class Place:
         self.clock = FakeClock()
         self.service = TableService()
         members = MemberList(1, (MemberInfo("m"), MemberInfo(WRITER, lite=True)), ())
-        self.membership = SimpleNamespace(name="m", watchers=[], list_watchers=[], documents={})
+        self.membership = SimpleNamespace(
+            name="m",
+            watchers=[],
+            list_watchers=[],
+            documents={},
+            is_present=lambda name: name in members,
+        )
         self.engine = SimpleNamespace(
             clock=self.clock, memory=MemoryBudget("the member", 100), tables=MemoryBudget("the member", 100)
         )
