@@ -95,13 +95,15 @@ class Report(Message, frozen=True):
     """A member's answer to the :class:`Inquiry` of a new keeper, after a :class:`DocumentCopy` of each of the
     member's documents. ``list``: the latest member list that the member has received. ``adopted``: the
     version of the list that it uses. ``seen``: the version up to which it has all changes of documents.
-    ``applied``: the changes that may still be asked for again. ``removed``: the names of former members."""
+    ``applied``: the changes that may still be asked for again. ``removed``: the names of former members.
+    ``clients``: the names of the clients without a place in the list."""
 
     list: MemberList
     adopted: int
     seen: int
     applied: tuple[AppliedChange, ...] = ()
     removed: tuple[str, ...] = ()
+    clients: tuple[str, ...] = ()
 
 
 # ---- from the keeper

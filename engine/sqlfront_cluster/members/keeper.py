@@ -285,7 +285,7 @@ class Keeper:
         has the documents."""
         assert known.peer is not None
         clients = tuple(name for name, each in self._known.items() if each.observes)
-        known.peer.send(ClientsChanged(clients, all=True))
+        self._send(known.peer, ClientsChanged(clients, all=True))
         for key, document in sorted(self.documents.items(), key=lambda item: item[1].version):
             self._send(known.peer, DocumentCopy(key, document.version, document.content))
         keys = DocumentKeys(tuple(self.documents), self._version, self._applied.entries())
@@ -346,7 +346,7 @@ class Keeper:
 
     def _leave(self, known: _Known) -> None:
         if known.observes and known.peer is not None:
-            known.peer.send(LeaveAllowed())
+            self._send(known.peer, LeaveAllowed())
         elif known.joined and known.leaves_with is None:
             known.info = replace(known.info, leaving=True)
             members = tuple(
@@ -499,6 +499,9 @@ class Keeper:
         for info in found.list.members:
             if info.name in recovery.reports:
                 self._take_over(info, recovery.reports[info.name], recovery.peers.get(info.name))
+        for name in found.clients:
+            info, peer = MemberInfo(name, lite=True), recovery.peers.get(name)
+            self._known[name] = _Known(info, peer, self._clock.now(), joined=True, observes=True)
         self._publish_recovered()
         for name, peer in recovery.peers.items():
             if name in self._known:

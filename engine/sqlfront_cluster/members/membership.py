@@ -368,12 +368,13 @@ class Membership:
         with self._lock:
             keeper = self._keeper
             self._synced = False
-            if keeper is None or not self.joined:
+            if keeper is None or not self.joined or self.settings.observes:
                 return
             for key, document in self.documents.items():
                 keeper.send(DocumentCopy(key, document.version, document.content))
             adopted, removed = self.member.members.version, tuple(self._removed.copy())
-            keeper.send(Report(self._latest, adopted, self._seen, self._applied.entries(), removed))
+            applied, clients = self._applied.entries(), tuple(self.clients)
+            keeper.send(Report(self._latest, adopted, self._seen, applied, removed, clients))
             keeper.send(Heartbeat(self._clock.now(), self._missing_too_long()))
 
     def _notify(self, key: str) -> None:

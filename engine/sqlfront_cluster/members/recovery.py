@@ -30,12 +30,15 @@ _VERSION_BITS = 32
 class Recovered(msgspec.Struct, frozen=True):
     """The state with which a new keeper begins. ``list``: the latest member list of the former keeper.
     ``reporter``: the member whose documents are taken. ``version``: the number of the last change that this
-    member has seen. ``removed``: names of former members."""
+    member has seen. ``removed``: names of former members. ``clients``: the names of the clients without a
+    place in the list that every reporting member knows: a client which a member takes for gone may not go on,
+    since its writes were given up there."""
 
     list: MemberList
     reporter: str
     version: int
     removed: tuple[str, ...]
+    clients: tuple[str, ...] = ()
 
 
 def recovered(reports: Mapping[str, Report]) -> Recovered:
@@ -45,7 +48,8 @@ def recovered(reports: Mapping[str, Report]) -> Recovered:
     reporter = max(listed, key=lambda name: listed[name].seen)
     removed = {name: None for report in reports.values() for name in report.removed}
     gone = tuple(name for name in removed if name not in latest)
-    return Recovered(latest, reporter, listed[reporter].seen, gone)
+    known = frozenset.intersection(*(frozenset(report.clients) for report in listed.values()))
+    return Recovered(latest, reporter, listed[reporter].seen, gone, tuple(sorted(known)))
 
 
 def _order(members: MemberList) -> tuple[int, int]:
