@@ -9,6 +9,7 @@ import msgspec
 from msgspec.structs import asdict
 
 from sqlfront_engine.file_access import FileAccess
+from sqlfront_engine.processors.own_classes import is_module_name
 from sqlfront_values.errors import ProgrammingError, spark_error
 from sqlfront_values.lazy_modules import lazy_module
 from sqlfront_values.zones import names as zone_names
@@ -76,8 +77,9 @@ class Config(msgspec.Struct, frozen=True):
     the secret (which needs the package ``cryptography``), or the certificate in ``credentials``, or your own
     PEM files ``certificate``, its ``key``, and the ``authority`` that signs all certificates. ``insecure``:
     no encryption; both sides have to set it. ``allow_user_code``: whether members in other processes run
-    Python functions of a pipeline; None = the session's own members run them. For the members of a
-    ``cluster``, the launcher of the cluster decides.
+    Python functions of a pipeline, and processors of any module; None = the session's own members run them.
+    ``processor_modules``: names of modules whose processors these members run anyway, with those of their
+    submodules. For the members of a ``cluster``, the launcher of the cluster decides.
 
     ``plan_cache``: the number of plans that the session keeps for repeated texts, with the same literals or
     others; 0 = none.
@@ -114,6 +116,7 @@ class Config(msgspec.Struct, frozen=True):
     authority: str | None = None
     insecure: bool = False
     allow_user_code: bool | None = None
+    processor_modules: Sequence[str] | None = None
     collect_rows: float = 20_000
     silence_limit: float = 30.0
     resource_profile: "ResourceProfile | None" = None
@@ -142,6 +145,7 @@ class Config(msgspec.Struct, frozen=True):
                 "a session of a cluster has no members of its own: give either cluster or members, launcher"
             )
         self._check_access()
+        self._check_processor_modules()
         if self.resource_profile is not None and self.launcher is not Launcher.SPARK:
             raise ProgrammingError("a resource profile needs members on Spark's executors: launcher='spark'")
         for name, value in (
@@ -185,10 +189,23 @@ class Config(msgspec.Struct, frozen=True):
                 "the start of a cluster decides whether its members run user code: `sqlfront cluster start"
                 " --allow-user-code`"
             )
+        if self.cluster is not None and self.processor_modules is not None:
+            raise ProgrammingError(
+                "the start of a cluster decides whose processors its members run: `sqlfront cluster start"
+                " --processor-module`"
+            )
         if self.cluster is None and self.launcher is Launcher.EMBEDDED:
             for name in ("certificate", "key", "authority", "insecure"):
                 if getattr(self, name):
                     raise ProgrammingError(f"{name} needs members in other processes; this session has none")
+
+    def _check_processor_modules(self) -> None:
+        given = self.processor_modules or ()
+        if isinstance(given, str):
+            raise ProgrammingError(f"processor_modules is a list of names of modules, not {given!r}")
+        for name in given:
+            if not is_module_name(name):
+                raise ProgrammingError(f"processor_modules: {name!r} is no name of a module")
 
 
 def check_time_zone(name: str) -> str:

@@ -18,7 +18,7 @@ import atexit
 import itertools
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from threading import RLock
 from typing import TYPE_CHECKING, Final
 from weakref import WeakSet, WeakValueDictionary
@@ -37,6 +37,7 @@ from sqlfront_engine.memory import MemoryBudget, MemoryStatistics, OperatorAccou
 from sqlfront_engine.plans import execution_plan as plans
 from sqlfront_engine.plans import placement as placements
 from sqlfront_engine.processor import NO_RESOURCES
+from sqlfront_engine.processors.own_classes import AllowedCode
 from sqlfront_engine.processors.sources import held_rows
 from sqlfront_engine.scheduler import (
     BlockingRunner,
@@ -127,7 +128,8 @@ class Engine(ClosingContext):
     of all jobs may hold together (None = six tenths of the machine's memory). ``threads``: replaces the
     threads, as a simulation does. ``process_memory``: a memory budget that several engines of the process
     share, None = no shared budget. ``files``: the files that jobs may open here. ``user_code``: whether
-    functions that users of other members have written may run here."""
+    functions that users of other members have written may run here. ``processor_modules``: the modules whose
+    processors may run here for other members in any case."""
 
     def __init__(
         self,
@@ -138,6 +140,7 @@ class Engine(ClosingContext):
         process_memory: MemoryBudget | None = None,
         files: FileAccess = EVERYWHERE,
         user_code: bool = False,
+        processor_modules: Sequence[str] = (),
     ) -> None:
         self._workers, self._dedicated = threads or (
             CooperativeWorkers(available_cores() if workers is None else workers),
@@ -153,6 +156,8 @@ class Engine(ClosingContext):
         self.files = files
         #: Whether functions of other members' jobs may run here.
         self.user_code = user_code
+        #: The modules whose processors may run here for other members.
+        self.processor_modules = tuple(processor_modules)
         self._numbers = itertools.count(1)
         self._epoch = time.time() - self.clock.now()
         self._submitted = 0
@@ -174,6 +179,11 @@ class Engine(ClosingContext):
     def submitted(self) -> int:
         """The number of jobs of which this engine has run a part or all so far."""
         return self._submitted
+
+    def allowed_code(self, member: str) -> AllowedCode:
+        """Return the code of users that may run here for other members. ``member``: the name of this process
+        for messages."""
+        return AllowedCode(self.user_code, self.processor_modules, member)
 
     def call(self, function: Callable[[], None]) -> None:
         """Have a cooperative worker call ``function`` soon, and return at once. May be called in finalizers,

@@ -316,6 +316,11 @@ class Tasklet:
         return self._generator
 
     @property
+    def processor_class(self) -> type[Processor] | None:
+        """The class of the processor; None once the tasklet has ended."""
+        return None if self._processor is None else type(self._processor)
+
+    @property
     def rows_out(self) -> int:
         """The number of rows emitted so far."""
         return self._rows_out

@@ -221,6 +221,7 @@ class Client(ProcessMembers):
                 profile=config.resource_profile,
                 files=files,
                 user_code=config.allow_user_code is not False,
+                processor_modules=config.processor_modules or (),
                 tls=protection_of(config).tls(),
                 insecure=config.insecure,
             )
@@ -235,6 +236,7 @@ class Client(ProcessMembers):
                 settings=lambda number: {"tracing": "on"} if config.tracing else {},
                 files=files,
                 user_code=config.allow_user_code is not False,
+                processor_modules=config.processor_modules or (),
                 tls=protection_of(config).tls(),
                 insecure=config.insecure,
             )

@@ -37,10 +37,14 @@ class OptionKind(Enum):
     CHOICE = "one of the choices"
     FOLDERS = "all, none, or folders"
     """One text with the folders separated as in PATH, or in TOML a list of texts."""
+    NAMES = "names separated by commas"
+    """In TOML also a list of texts."""
 
 
 #: Kinds whose values TOML writes as texts.
-_TEXTS: Final = frozenset([OptionKind.SIZE, OptionKind.TEXT, OptionKind.CHOICE, OptionKind.FOLDERS])
+_TEXTS: Final = frozenset(
+    [OptionKind.SIZE, OptionKind.TEXT, OptionKind.CHOICE, OptionKind.FOLDERS, OptionKind.NAMES]
+)
 
 
 class OptionScope(Enum):
@@ -126,7 +130,9 @@ class ConnectionOption(msgspec.Struct, frozen=True):
             case OptionKind.CHOICE:
                 return text.lower() if text.lower() in self.choices else None
             case OptionKind.FOLDERS:
-                return text if text in ("all", "none") else _folders(text.split(os.pathsep))
+                return text if text in ("all", "none") else _several(text.split(os.pathsep))
+            case OptionKind.NAMES:
+                return _several([name.strip() for name in text.split(",")])
             case OptionKind.TEXT:
                 return text or None
 
@@ -142,13 +148,15 @@ class ConnectionOption(msgspec.Struct, frozen=True):
                 return value
             case OptionKind.NUMBER, float():
                 return value
-            case OptionKind.FOLDERS, list() if all(isinstance(each, str) for each in value):
-                return _folders(value)
+            case OptionKind.FOLDERS | OptionKind.NAMES, list() if all(
+                isinstance(each, str) for each in value
+            ):
+                return _several(value)
         return None
 
 
-def _folders(paths: Sequence[str]) -> tuple[str, ...] | None:
-    return tuple(paths) if paths and all(path and "\0" not in path for path in paths) else None
+def _several(texts: Sequence[str]) -> tuple[str, ...] | None:
+    return tuple(texts) if texts and all(text and "\0" not in text for text in texts) else None
 
 
 _LAUNCHERS: Final = ("embedded", "local", "spark")
@@ -198,6 +206,12 @@ OPTIONS: Final = (
         "allow_user_code",
         OptionKind.BOOLEAN,
         "whether own members in other processes run Python functions of a pipeline",
+        OptionScope.OWN,
+    ),
+    ConnectionOption(
+        "processor_modules",
+        OptionKind.NAMES,
+        "modules whose processors own members in other processes import and run",
         OptionScope.OWN,
     ),
     ConnectionOption(

@@ -14,13 +14,16 @@ from sqlfront.light_jobs.job import Job
 from sqlfront.light_jobs.refusals import check_options
 from sqlfront.results.result import to_logical
 from sqlfront.state.context import Context
+from sqlfront_cluster import codec
 from sqlfront_engine.dag import DAG
 from sqlfront_engine.engine import DEFAULT_CONFIG, JobConfig
 from sqlfront_engine.job_statistics import JobStatistics, JobStatus
 from sqlfront_engine.jobs.light_job import LightJob, ResultReader
 from sqlfront_engine.jobs.query_run import QueryRun
+from sqlfront_engine.processors.own_classes import place_of
+from sqlfront_engine.processors.registry import is_registered
 from sqlfront_planner.pipeline.stages import Pipeline
-from sqlfront_values.errors import InterfaceError, ProgrammingError
+from sqlfront_values.errors import Error, InterfaceError, ProgrammingError
 from sqlfront_values.expressions import Literal
 from sqlfront_values.settings import DEFAULT_SETTINGS
 
@@ -52,6 +55,7 @@ def submit(
         config = replace(config, resources={**config.resources, **planned.resources})
     if dag is None:
         raise InterfaceError(f"submit takes a DAG or a Pipeline, not a {type(work).__name__}")
+    _check_own_processors(dag)
     now = time.time()
     run = context.cluster.submit if context.cluster is not None else context.engine.run
     return Job(SubmittedRun(run(dag, config), query, schema, now, context))
@@ -71,6 +75,19 @@ def _checked(config: JobConfig) -> JobConfig:
         if value is not None and value < 1:
             raise ProgrammingError(f"{name} must be at least 1, not {value}")
     return config
+
+
+def _check_own_processors(dag: DAG) -> None:
+    """Raise InterfaceError if a processor of a user's own class has a parameter that is not of its field's
+    type, or that can't be sent to other members."""
+    for vertex in dag:
+        kind = type(vertex.processor)
+        if is_registered(kind):
+            continue
+        try:
+            codec.decode(codec.encode(vertex.processor), kind, user_code=True)
+        except Error as error:
+            raise InterfaceError(f"vertex {vertex.name!r}, processor {place_of(kind)}: {error}") from error
 
 
 def _session_config(context: Context, config: JobConfig) -> JobConfig:

@@ -40,6 +40,7 @@ from sqlfront_cluster.members.member_list import MemberList
 from sqlfront_cluster.network.addresses import UNIX_PREFIX, Address
 from sqlfront_cluster.network.tls.security import Security
 from sqlfront_engine.file_access import FileAccess
+from sqlfront_engine.processors.own_classes import is_module_name
 from sqlfront_values.errors import Error, OperationalError, ProgrammingError
 
 #: Seconds that starting and stopping may take: far longer than either takes, since the limit only ends a wait
@@ -73,11 +74,22 @@ def _member(options: argparse.Namespace) -> int:
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     security, files, user_code = _security(options), _files(options), options.allow_user_code
     tables = service(**service_settings(options))
+    modules = _processor_modules(options)
     if options.join is not None:
-        running = join(options.bind, options.join, security, tables, files, user_code=user_code)
+        running = join(
+            options.bind,
+            options.join,
+            security,
+            tables,
+            files,
+            user_code=user_code,
+            processor_modules=modules,
+        )
         joined = f"member {running.membership.name} has joined {options.join}"
         return serve(running, wait_for_input=False, ready=partial(print, joined, flush=True))
-    first = FirstMember(options.bind, security, tables, files=files, user_code=user_code)
+    first = FirstMember(
+        options.bind, security, tables, files=files, user_code=user_code, processor_modules=modules
+    )
     keeps = f"member {first.running.membership.name} keeps a new cluster at {first.address}"
     try:
         return serve(first.running, wait_for_input=False, ready=partial(print, keeps, flush=True))
@@ -163,6 +175,8 @@ def _start(options: argparse.Namespace) -> int:
         for name in ("certificate", "key", "authority"):
             if getattr(options, name) is not None:
                 command += [f"--{name}", getattr(options, name)]
+        for name in _processor_modules(options):
+            command += ["--processor-module", name]
         command += ["--insecure"] * options.insecure + ["--allow-user-code"] * options.allow_user_code
         directory.create("launcher.log")
         with os.fdopen(directory.open("launcher.log", os.O_WRONLY), "wb") as log:
@@ -213,6 +227,7 @@ def _keep(options: argparse.Namespace, directory: PrivateFolder) -> None:
         secret=secret,
         files=_files(options),
         user_code=options.allow_user_code,
+        processor_modules=_processor_modules(options),
         tls=_protection(options).tls(),
         insecure=options.insecure,
     ) as cluster:
@@ -360,11 +375,28 @@ def _add_job_store(parser: argparse.ArgumentParser, stands_by: str) -> None:
     )
 
 
+def _processor_modules(options: argparse.Namespace) -> tuple[str, ...]:
+    """Return the modules of the options ``--processor-module``. Raises ProgrammingError for a text that is no
+    name of a module."""
+    names = tuple(options.processor_module or ())
+    for name in names:
+        if not is_module_name(name):
+            raise ProgrammingError(f"--processor-module: {name!r} is no name of a module")
+    return names
+
+
 def _add_user_code(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--allow-user-code",
         action="store_true",
         help="members run Python functions that their clients send (default: they refuse)",
+    )
+    parser.add_argument(
+        "--processor-module",
+        action="append",
+        metavar="MODULE",
+        help="a module, with its submodules, whose processors members import and run for their clients;"
+        " several times (default: none)",
     )
 
 

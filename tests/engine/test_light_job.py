@@ -18,6 +18,7 @@ from sqlfront_engine.job_statistics import JobStatus
 from sqlfront_engine.jobs import execution
 from sqlfront_engine.jobs.light_job import LightJob
 from sqlfront_engine.processor import Processor, ProcessorContext, Steps, Take
+from sqlfront_engine.processors import registry
 from sqlfront_engine.processors.sink import ResultSink
 from sqlfront_engine.testing import FakeClock
 from sqlfront_values.errors import DataError, InterfaceError, InternalError, OperationalError
@@ -197,7 +198,17 @@ def test_the_first_error_reaches_the_reader_with_its_class_and_place(engine: Eng
         job.join()
 
 
-def test_a_bug_becomes_an_internal_error(engine: Engine, inline: bool) -> None:
+def test_an_exception_in_a_users_own_processor_is_a_data_error(engine: Engine, inline: bool) -> None:
+    with pytest.raises(DataError, match="jobs:Fails: KeyError: 'a bug'") as caught:
+        read(engine.run(chain(Numbers(10), Fails(bug=True)), JobConfig(inline=inline)))
+
+    assert isinstance(caught.value.__cause__, KeyError)
+
+
+def test_a_bug_becomes_an_internal_error(
+    engine: Engine, inline: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(registry._PLACES, "Fails", "tests.engine.jobs:Fails")
     with pytest.raises(InternalError, match="KeyError in 'fails': 'a bug'") as caught:
         read(engine.run(chain(Numbers(10), Fails(bug=True)), JobConfig(inline=inline)))
 

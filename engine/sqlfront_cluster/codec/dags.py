@@ -13,7 +13,8 @@ import msgspec
 from sqlfront_cluster.codec.values import decode, encode, malformed
 from sqlfront_engine.dag import DAG, Distribution, Edge, EdgeConfig, OnlyOn, Routing, Vertex
 from sqlfront_engine.processor import Processor
-from sqlfront_engine.processors.registry import processor_class, tag_of
+from sqlfront_engine.processors.own_classes import NO_CODE, AllowedCode
+from sqlfront_engine.processors.registry import is_own, processor_class, tag_of
 from sqlfront_values.expressions import SortKey
 
 #: Cached shapes, and the most bytes of a cached shape and of a cached processor. The three bound the memory
@@ -94,8 +95,7 @@ def encode_dag(dag: DAG) -> bytes:
     """Lock the DAG (it can't be changed any more), and encode it for :func:`decode_dag`. The objects that
     processors look up by name at run time, a job's resources, are not included.
 
-    Raises InterfaceError if a processor's class isn't registered, or if a processor has data without an
-    encoding.
+    Raises InterfaceError if a processor has data without an encoding.
     """
     dag.lock()
     encoded = dag.derive(_Encoded, _Encoded)
@@ -144,23 +144,29 @@ class _Template(msgspec.Struct, frozen=True):
     kinds: tuple[type[Processor], ...]
     encoded: tuple[bytes | None, ...]
 
+    #: Whether the classes of the processors stay the same as long as this process lives; a user's own class
+    #: may be defined again under its name.
+    is_lasting: bool
+
     @classmethod
-    def of(cls, message: _Travelling, user_code: bool) -> Self:
+    def of(cls, message: _Travelling, allowed: AllowedCode) -> Self:
         """Decode all of ``message``, an encoded DAG, and return it as a template, by which later DAGs of the
-        same shape are decoded faster. ``user_code``: user functions may run in this process. Raises
+        same shape are decoded faster. ``allowed``: the code of users that may run in this process. Raises
         ValueError or an error of sqlfront for a malformed message."""
         shape = decode(message.shape, _Shape)
-        kinds = tuple(processor_class(vertex.tag) for vertex in shape.vertices)
+        kinds = tuple(processor_class(vertex.tag, allowed) for vertex in shape.vertices)
         encoded = tuple(map(bytes, message.processors))
         if len(encoded) != len(kinds):
             raise ValueError(f"{len(encoded)} processors for {len(kinds)} vertices")
         processors = [
-            decode(data, kind, user_code=user_code) for data, kind in zip(encoded, kinds, strict=True)
+            decode(data, kind, user_code=allowed.user_code) for data, kind in zip(encoded, kinds, strict=True)
         ]
         kept = tuple(data if len(data) <= _LONGEST_PROCESSOR else None for data in encoded)
-        return cls(_dag_of(shape, processors), tuple(vertex.name for vertex in shape.vertices), kinds, kept)
+        names = tuple(vertex.name for vertex in shape.vertices)
+        lasting = not any(is_own(vertex.tag) for vertex in shape.vertices)
+        return cls(_dag_of(shape, processors), names, kinds, kept, lasting)
 
-    def bind(self, message: _Travelling, user_code: bool) -> DAG:
+    def bind(self, message: _Travelling, allowed: AllowedCode) -> DAG:
         """Return the DAG of ``message``, which has the same shape as this template; only processors whose
         bytes differ from the template's are decoded. ``user_code``: user functions may run in this process.
         Raises ValueError or an error of sqlfront for a malformed message."""
@@ -171,33 +177,33 @@ class _Template(msgspec.Struct, frozen=True):
             data = bytes(raw)
             if data != self.encoded[place]:
                 kind = self.kinds[place]
-                changed[self.names[place]] = decode(data, kind, user_code=user_code)
+                changed[self.names[place]] = decode(data, kind, user_code=allowed.user_code)
         return self.dag.with_processors(changed) if changed else self.dag
 
 
-_templates: Final[dict[tuple[bytes, bool], _Template]] = {}
+_templates: Final[dict[tuple[bytes, AllowedCode], _Template]] = {}
 
 
-def decode_dag(data: bytes | bytearray | memoryview, *, user_code: bool = False) -> DAG:
+def decode_dag(data: bytes | bytearray | memoryview, allowed: AllowedCode = NO_CODE) -> DAG:
     """Return the DAG that :func:`encode_dag` has encoded. It is locked (it can't be changed); DAGs of equal
     shape share the values that were derived from the shape.
 
-    ``user_code``: user functions in the bytes may run in this process (the sender is an authenticated
-    member); otherwise a user function raises NotSupportedError. Raises OperationalError for bytes that are no
-    DAG, and for a processor whose class isn't registered on this member.
+    ``allowed``: the code of users that may run in this process, if the sender is an authenticated member; any
+    other user function or processor of a user's own raises NotSupportedError. Raises OperationalError for
+    bytes that are no DAG, and for a processor whose class doesn't exist on this member.
     """
     message = decode(data, _Travelling)
-    template = _templates.get((message.shape, user_code))
+    template = _templates.get((message.shape, allowed))
     try:
         if template is not None:
-            return template.bind(message, user_code)
-        template = _Template.of(message, user_code)
+            return template.bind(message, allowed)
+        template = _Template.of(message, allowed)
     except Exception as error:
         raise malformed("DAG", error) from error
-    if len(message.shape) <= _LONGEST_SHAPE:
+    if len(message.shape) <= _LONGEST_SHAPE and template.is_lasting:
         if len(_templates) >= _KEPT:
             _templates.pop(next(iter(_templates)), None)
-        _templates[message.shape, user_code] = template
+        _templates[message.shape, allowed] = template
     return template.dag
 
 

@@ -27,13 +27,22 @@ def join(
     files: FileAccess = EVERYWHERE,
     *,
     user_code: bool = False,
+    processor_modules: tuple[str, ...] = (),
 ) -> RunningMember:
     """Start a member at the address ``bind`` (port 0: a free port) and wait until it has joined the cluster
     whose keeper is at the address ``keeper``. ``security``: the secret and the encryption of the cluster.
     ``service``: the member's :class:`~sqlfront_cluster.launchers.running.MemberService`, None = none.
     ``files``: the files that the member may open. ``user_code``: whether the member runs functions that other
-    members send. Raises OperationalError if the member can't join."""
-    options = MemberOptions(new_name(bind), keeper, bind, files=files, user_code=user_code)
+    members send. ``processor_modules``: modules whose processors the member runs anyway. Raises
+    OperationalError if the member can't join."""
+    options = MemberOptions(
+        new_name(bind),
+        keeper,
+        bind,
+        files=files,
+        user_code=user_code,
+        processor_modules=processor_modules,
+    )
     return RunningMember(options, security, service)
 
 
@@ -42,7 +51,8 @@ class FirstMember:
     the same host (at a Unix socket beside the keeper's if ``bind`` is a Unix socket). ``silence_limit``:
     seconds after which the keeper removes a silent member. ``security``: the secret and the encryption of the
     cluster. ``service``: the member's service, None = none. ``files``: the files that the member may open.
-    ``user_code``: whether the member runs functions that other members send."""
+    ``user_code``: whether the member runs functions that other members send. ``processor_modules``: modules
+    whose processors the member runs anyway."""
 
     def __init__(
         self,
@@ -53,6 +63,7 @@ class FirstMember:
         files: FileAccess = EVERYWHERE,
         *,
         user_code: bool = False,
+        processor_modules: tuple[str, ...] = (),
     ) -> None:
         transport = TcpTransport(network_settings(security), MESSAGES, listen=[bind], name=KEEPER)
         self.address = transport.addresses[0]
@@ -66,6 +77,7 @@ class FirstMember:
                 silence_limit=silence_limit,
                 files=files,
                 user_code=user_code,
+                processor_modules=processor_modules,
             )
             self.running = RunningMember(options, security, service)
         except BaseException:

@@ -53,10 +53,11 @@ class LocalCluster(KeptCluster):
     the jobs of each member, None = six tenths of the machine's memory. ``silence_limit``: seconds after which
     a silent member is removed; the default is long because other Python code in this process can delay the
     keeper. ``files``: the files that members may open. ``user_code``: whether members run functions that
-    clients send. ``preload``: modules that each member imports, which register processors. ``service``:
-    ``module:function`` of the function that makes a member's service, empty = no service. ``settings``:
-    returns, for a member's number from 0 on, the keyword arguments of that function. Raises OperationalError,
-    with the last lines of the member's log, if a member can't be started.
+    clients send. ``processor_modules``: modules whose processors members run anyway. ``preload``: modules
+    that each member imports, which register processors. ``service``: ``module:function`` of the function that
+    makes a member's service, empty = no service. ``settings``: returns, for a member's number from 0 on, the
+    keyword arguments of that function. Raises OperationalError, with the last lines of the member's log, if a
+    member can't be started.
     """
 
     def __init__(
@@ -74,6 +75,7 @@ class LocalCluster(KeptCluster):
         secret: bytes | None = None,
         files: FileAccess = EVERYWHERE,
         user_code: bool = False,
+        processor_modules: Sequence[str] = (),
         tls: TlsSettings | None = None,
         insecure: bool = False,
     ) -> None:
@@ -90,7 +92,9 @@ class LocalCluster(KeptCluster):
             tcp or (keeper is not None and keeper.path is None) or len(str(self._folder)) > _LONGEST_FOLDER
         )
         self._preload, self._service, self._settings = tuple(preload), service, settings
-        self._options = MemberOptions("", "", "", workers, memory_limit, silence_limit, files, user_code)
+        self._options = MemberOptions(
+            "", "", "", workers, memory_limit, silence_limit, files, user_code, tuple(processor_modules)
+        )
         self._watchers: list[threading.Thread] = []
         self._started = 0
         self._closing = False

@@ -37,8 +37,8 @@ class MemberOptions(msgspec.Struct, frozen=True):
     for a client (a client owns no partitions and accepts no connections). ``workers``: threads that run
     tasklets, None = one per core. ``memory_limit``: bytes that jobs may hold, None = six tenths of the
     machine's memory. ``files``: the files that jobs may open on the member. ``user_code``: whether the member
-    runs functions that other members send. ``observes``: a client that gets no place in the member list, and
-    submits its jobs to members."""
+    runs functions that other members send. ``processor_modules``: modules whose processors it runs anyway.
+    ``observes``: a client that gets no place in the member list, and submits its jobs to members."""
 
     name: str
     keeper: str
@@ -48,6 +48,7 @@ class MemberOptions(msgspec.Struct, frozen=True):
     silence_limit: float = 5.0
     files: FileAccess = EVERYWHERE
     user_code: bool = False
+    processor_modules: tuple[str, ...] = ()
     observes: bool = False
 
 
@@ -128,6 +129,7 @@ class RunningMember:
             memory_limit=options.memory_limit,
             files=options.files,
             user_code=options.user_code,
+            processor_modules=options.processor_modules,
         )
         self.membership = Membership(
             self.engine,

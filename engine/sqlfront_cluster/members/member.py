@@ -458,7 +458,7 @@ class Member:
                 statistics=message.statistics,
             )
             execution = self.engine.execution(message.job, config, self.name)
-            dag = codec.decode_dag(message.dag, user_code=self.engine.user_code)
+            dag = codec.decode_dag(message.dag, self.engine.allowed_code(f"member {self.name}"))
             here = Here(self.name, placement)
             participation = self._participate(execution, dag, config, here, peer.name)
             with self._lock:

@@ -11,6 +11,8 @@ from sqlfront_engine.edges.queues import NOTHING, BatchQueue, Polled
 from sqlfront_engine.job_statistics import JobStatistics, JobStatus, TaskletStatistics
 from sqlfront_engine.jobs.query_run import QueryRun, stopped_error
 from sqlfront_engine.plans.execution_plan import ExecutionPlan
+from sqlfront_engine.processors.registry import is_registered
+from sqlfront_engine.processors.user_code.calls import own_failure
 from sqlfront_engine.scheduler import BlockingRunner, Clock, InlineRunner, Workers
 from sqlfront_engine.tasklet import Tasklet
 from sqlfront_values.errors import Error, InterfaceError, InternalError
@@ -510,7 +512,11 @@ class Execution:
 def _attributed(error: Exception, tasklet: Tasklet, member: str) -> Error:
     """Return ``error`` as an error of sqlfront with the vertex of ``tasklet`` and ``member``, and a note
     that names them. An error that has a vertex already keeps its vertex and member."""
-    known = foreign_error(error, repr(tasklet.vertex))
+    kind = tasklet.processor_class
+    if kind is None or is_registered(kind):
+        known = foreign_error(error, repr(tasklet.vertex))
+    else:
+        known = own_failure(kind, tasklet.vertex, error)
     if known is not error:
         known.__cause__ = error
     if known.vertex is None:

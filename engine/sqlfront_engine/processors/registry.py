@@ -1,7 +1,8 @@
 """The processors that a member can run for other members, by the tag that stands for them in an encoded
 plan.
 
-A tag is the name of the processor's class. Decoding a plan imports only the modules of the plan's own
+A tag is the name of the processor's class, or for a user's own class its import path
+(:mod:`~sqlfront_engine.processors.own_classes`). Decoding a plan imports only the modules of the plan's own
 processors.
 """
 
@@ -9,6 +10,7 @@ from importlib import import_module
 from typing import Final
 
 from sqlfront_engine.processor import Processor
+from sqlfront_engine.processors.own_classes import NO_CODE, AllowedCode, own_class, place_of
 from sqlfront_values.errors import InterfaceError, OperationalError
 
 _HERE: Final = "sqlfront_engine.processors"
@@ -59,24 +61,34 @@ def register_processor(place: str) -> None:
 
 
 def tag_of(processor: Processor) -> str:
-    """Return the tag by which an encoded plan names the processor's class. Raises InterfaceError if the
-    class isn't registered."""
+    """Return the tag by which an encoded plan names the processor's class: the name of a registered class,
+    the import path ``package.module:Class`` of any other."""
     kind = type(processor)
     tag = kind.__name__
     if _CLASSES.get(tag) is kind:
         return tag
     if _PLACES.get(tag) != f"{kind.__module__}:{kind.__qualname__}":
-        raise InterfaceError(
-            f"the processor {kind.__module__}:{kind.__qualname__} is not registered, so that no other member"
-            " can run it; see sqlfront_engine.processors.registry.register_processor"
-        )
+        return place_of(kind)
     _CLASSES[tag] = kind
     return tag
 
 
-def processor_class(tag: str) -> type[Processor]:
-    """Return the processor class of a tag, imported at the first call. Raises OperationalError if this
-    member has no such processor."""
+def is_registered(kind: type[Processor]) -> bool:
+    """Return whether the class of processors is sqlfront's or a connector's, and not a user's own."""
+    return _PLACES.get(kind.__name__) == f"{kind.__module__}:{kind.__qualname__}"
+
+
+def is_own(tag: str) -> bool:
+    """Return whether the tag is the import path of a class of a user's own."""
+    return ":" in tag
+
+
+def processor_class(tag: str, allowed: AllowedCode = NO_CODE) -> type[Processor]:
+    """Return the processor class of a tag, imported at the first call. ``allowed``: the code of users that
+    may run in this process. Raises OperationalError if this member has no such processor, NotSupportedError
+    for a class of a user's own that isn't allowed."""
+    if is_own(tag):
+        return own_class(tag, allowed)
     kind = _CLASSES.get(tag)
     if kind is None:
         place = _PLACES.get(tag)

@@ -14,10 +14,11 @@ from sqlfront_engine.dot import to_dot
 from sqlfront_engine.processor import Processor
 from sqlfront_engine.processors.filter import Filter
 from sqlfront_engine.processors.limit import Limit
+from sqlfront_engine.processors.own_classes import AllowedCode
 from sqlfront_engine.processors.sink import ResultSink
 from sqlfront_engine.processors.union import Union
 from sqlfront_engine.testing import Batches
-from sqlfront_values.errors import InterfaceError, OperationalError
+from sqlfront_values.errors import NotSupportedError, OperationalError
 from sqlfront_values.expressions import Call, Column, Literal, SortKey, SortOrder
 from sqlfront_values.types import BIGINT, BOOLEAN
 from tests.engine.jobs import Collect
@@ -109,12 +110,16 @@ def test_the_edges_of_another_run_lead_to_its_own_vertices() -> None:
     assert other.edges[0].destination is other["filter"]
 
 
-def test_a_dag_with_an_unregistered_processor_does_not_travel() -> None:
+def test_a_dag_with_a_processor_of_a_users_own_is_refused_unless_its_module_is_allowed() -> None:
     dag = DAG()
     dag.edge(Edge.between(dag.vertex("a", Batches("a")), dag.vertex("b", Collect())))
 
-    with pytest.raises(InterfaceError, match="not registered"):
-        encode_dag(dag)
+    encoded = encode_dag(dag)
+    with pytest.raises(NotSupportedError, match="Collect doesn't run on this member"):
+        decode_dag(encoded)
+    assert decode_dag(encoded, AllowedCode(modules=("tests.engine",))).vertices[1].processor == Collect()
+    with pytest.raises(NotSupportedError, match="Collect doesn't run on this member"):
+        decode_dag(encoded)
 
 
 def message(vertices: object, edges: object, processors: Sequence[Processor]) -> bytes:

@@ -17,8 +17,9 @@ from sqlfront_cluster.codec import decode, encode
 from sqlfront_connectors.registry import formats
 from sqlfront_engine.join_kinds import JoinKind
 from sqlfront_engine.processor import Processor
+from sqlfront_engine.processors.own_classes import AllowedCode
 from sqlfront_engine.processors.registry import processor_class, register_processor, tag_of
-from sqlfront_values.errors import InterfaceError, OperationalError
+from sqlfront_values.errors import InterfaceError, NotSupportedError, OperationalError
 from sqlfront_values.expressions import (
     AggregateCall,
     Call,
@@ -115,12 +116,15 @@ def test_a_processor_comes_back(kind: type[Processor]) -> None:
     assert back == processor or "UserFunction" in repr(processor)  # which is equal to itself only
 
 
-def test_a_processor_that_is_not_registered_does_not_travel() -> None:
+def test_a_processor_that_is_not_registered_is_named_by_its_import_path() -> None:
     class Unheard(Processor, frozen=True):
         pass
 
-    with pytest.raises(InterfaceError, match="not registered"):
-        tag_of(Unheard())
+    tag = tag_of(Unheard())
+    assert tag == f"{__name__}:{Unheard.__qualname__}"
+    assert processor_class(tag, AllowedCode(user_code=True)) is Unheard
+    with pytest.raises(NotSupportedError, match="Unheard doesn't run on this member"):
+        processor_class(tag)
 
 
 def test_two_processors_cannot_have_one_name() -> None:

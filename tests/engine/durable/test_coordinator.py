@@ -24,6 +24,7 @@ from sqlfront_engine.durable.target import JobTarget, TargetUnavailableError
 from sqlfront_engine.durable.thread_runner import ThreadRunner
 from sqlfront_engine.engine import Engine, JobConfig
 from sqlfront_engine.processor import Processor, ProcessorContext, Steps, Take
+from sqlfront_engine.processors import registry
 from sqlfront_engine.processors.sink import ResultSink
 from sqlfront_engine.processors.sources.range import Range
 from sqlfront_engine.scheduler import SystemClock
@@ -142,7 +143,11 @@ def test_an_error_of_the_data_fails_the_job_at_once(tmp_path: Path) -> None:
     assert setup.run() == ended
 
 
-def test_a_bug_in_a_task_is_an_internal_error_of_the_job(tmp_path: Path) -> None:
+def test_a_bug_in_a_task_is_an_internal_error_of_the_job(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(registry._PLACES, "Calls", f"{Calls.__module__}:Calls")
+
     def call(task: int) -> None:
         raise KeyError("a bug")
 

@@ -88,9 +88,10 @@ def test_every_option_goes_through_url_and_environment_to_its_field() -> None:
         OptionKind.BOOLEAN: "true",
         OptionKind.CHOICE: "local",
         OptionKind.FOLDERS: "/a",
+        OptionKind.NAMES: "a.b, c",
         OptionKind.TEXT: "x",
     }
-    values = [7, 7.5, 7 << 30, True, Launcher.LOCAL, ("/a",), "x", "Asia/Tokyo"]
+    values = [7, 7.5, 7 << 30, True, Launcher.LOCAL, ("/a",), ("a.b", "c"), "x", "Asia/Tokyo"]
     for option in OPTIONS:
         text = "Asia/Tokyo" if option.name == "time_zone" else texts[option.kind]
         place = "sqlfront://h:1" if option.scope.name == "CLUSTER" else "sqlfront:"

@@ -66,7 +66,8 @@ class ExecutorCluster(KeptCluster):
     ``preload``: modules to import in each member, which register processors; their packages must be installed
     on the executors or be among those that sqlfront brings. ``profile``: the resources that Spark reserves
     for each member; one slot must remain. ``files``: the files that members may open. ``user_code``: True if
-    members run functions that clients send. ``secret``: what members and clients must know to connect, and
+    members run functions that clients send. ``processor_modules``: modules whose processors members run
+    anyway. ``secret``: what members and clients must know to connect, and
     ``tls``: the certificates by which connections are encrypted; None = made for this cluster. Each task
     receives both. ``insecure``: connections aren't encrypted.
 
@@ -88,6 +89,7 @@ class ExecutorCluster(KeptCluster):
         profile: "ResourceProfile | None" = None,
         files: FileAccess = EVERYWHERE,
         user_code: bool = False,
+        processor_modules: Sequence[str] = (),
         tls: TlsSettings | None = None,
         insecure: bool = False,
     ) -> None:
@@ -110,7 +112,15 @@ class ExecutorCluster(KeptCluster):
         #: The address of the keeper.
         self.address = str(Address(advertised, Address.parse(transport.addresses[0]).port))
         self._options = MemberOptions(
-            "", self.address, "", workers or cores, memory_limit, silence_limit, files, user_code
+            "",
+            self.address,
+            "",
+            workers or cores,
+            memory_limit,
+            silence_limit,
+            files,
+            user_code,
+            tuple(processor_modules),
         )
         self.keeper = Keeper(transport, SystemClock(), KeeperSettings(silence_limit), on_list=self._notify)
         try:
