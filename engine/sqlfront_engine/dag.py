@@ -128,15 +128,17 @@ class EdgeConfig(msgspec.Struct, frozen=True):
     """The sizes of an edge's buffers. Raises InterfaceError unless all are positive.
 
     ``queue_size``: batches per queue; there is one queue for each pair of a producer's and a consumer's
-    instance. The other sizes are for edges between members. ``packet_size_limit``: bytes of a packet; batches
-    are never split. ``receive_window``: bytes that may be under way before the first are consumed.
+    instance. The other sizes are for edges between members. ``packet_size_limit``: bytes of the rows in one
+    message; a larger batch is sent in slices, each a message, and one larger row alone. Dictionaries are sent
+    once, and don't count. ``receive_window``: bytes that may be under way before the first are consumed.
     ``receive_window_multiplier``: later, the sender may be ahead of its receiver by the bytes that the
     receiver has handled in one flow-control period, times this number."""
 
     #: Batches per queue, that is per pair of producer and consumer instance.
     queue_size: int = DEFAULT_QUEUE_SIZE
-    #: Bytes of a packet between members; batches are never split.
-    packet_size_limit: int = 16_384
+    #: Bytes of the rows in one message between members, unless a single row is larger. Most batches of 64k
+    #: rows are smaller, so that they are not cut: each message costs some 50 us.
+    packet_size_limit: int = 8 * 1024 * 1024
     #: A receiver lets its sender run ahead by so many times the bytes handled in one flow-control period.
     receive_window_multiplier: int = 3
     #: Bytes that may be in transit between two members before the first are consumed.

@@ -23,12 +23,15 @@ class Notes:
     def __init__(self, size: int = 100) -> None:
         self.size = size
         self.sent: list[object] = []
+        self.batches: list[pa.RecordBatch] = []
         self.wakes = 0
 
     def wake(self) -> None:
         self.wakes += 1
 
     def send_data(self, stream: EdgeStream, batch: pa.RecordBatch | None, *, last: bool) -> int:
+        if batch is not None:
+            self.batches.append(batch)
         self.sent.append("last" if batch is None else "last batch" if last else "batch")
         return 0 if batch is None else self.size
 
@@ -43,9 +46,9 @@ class Notes:
         return content
 
 
-def sender(window: int, *, patient: bool = False) -> tuple[RemoteOutput, Notes]:
+def sender(window: int, *, packet: int = 1000, patient: bool = False) -> tuple[RemoteOutput, Notes]:
     notes = Notes()
-    output = RemoteOutput(notes, STREAM, window, patient=patient)
+    output = RemoteOutput(notes, STREAM, window, packet, patient=patient)
     output.producer = notes
     return output, notes
 
@@ -284,3 +287,62 @@ def test_differences_are_halved_toward_zero() -> None:
     periods(remote, 3, 1000, left_over=2)
 
     assert remote.statistics().window == 1001
+
+
+# ---- the limit of a message
+
+
+def rows_sent(batch: pa.RecordBatch, packet: int) -> list[int]:
+    """The rows of the messages by which a sender sends the batch, which are the batch in order."""
+    output, notes = sender(10**9, packet=packet)
+    assert output.offer(batch)
+    output.finish()
+
+    assert notes.sent == ["batch"] * len(notes.batches) + ["last"]
+    assert pa.Table.from_batches(notes.batches) == pa.Table.from_batches([batch])
+    assert output.statistics().sent == notes.size * len(notes.batches)
+    return [each.num_rows for each in notes.batches]
+
+
+def test_a_batch_is_sent_in_messages_of_at_most_the_limit() -> None:
+    batch = pa.RecordBatch.from_pydict({"a": range(1000)})  # 8,000 bytes
+
+    assert rows_sent(batch, 8000) == [1000]
+    assert rows_sent(batch, 7999) == [500, 500]
+    assert rows_sent(batch, 800) == [100] * 10
+    assert rows_sent(batch, 8) == rows_sent(batch, 1) == [1] * 1000
+    assert rows_sent(batch.slice(990), 80) == [10]
+    assert rows_sent(batch.slice(0, 0), 1) == [0]
+
+
+def test_a_row_larger_than_the_limit_goes_alone() -> None:
+    texts = ["x"] * 100 + ["y" * 10_000] + ["z"] * 100
+    output, notes = sender(10**9, packet=1000)
+    output.offer(pa.RecordBatch.from_pydict({"a": texts}))
+
+    assert [each.num_rows for each in notes.batches if each.nbytes > 1000] == [1]
+    assert sum(each.num_rows for each in notes.batches) == 201
+    assert len(notes.batches) < 40
+
+
+def test_dictionaries_do_not_count() -> None:
+    column = pa.array(["x" * 1000 + str(number) for number in range(10)] * 10).dictionary_encode()
+    batch = pa.RecordBatch.from_pydict({"a": column})  # 400 bytes of codes
+
+    assert rows_sent(batch, 400) == [100]
+    assert rows_sent(batch, 100) == [25] * 4
+
+
+def test_columns_that_share_a_buffer_count_each() -> None:
+    column = pa.array(range(100))
+    batch = pa.RecordBatch.from_arrays([column] * 4, names=list("abcd"))
+
+    assert rows_sent(batch, 800) == [25] * 4
+
+
+def test_the_last_slice_brings_the_end() -> None:
+    output, notes = sender(10**9, packet=400, patient=True)
+    output.offer(pa.RecordBatch.from_pydict({"a": range(100)}))
+    output.finish()
+
+    assert notes.sent == ["batch", "last batch"]

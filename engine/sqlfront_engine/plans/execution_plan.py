@@ -241,7 +241,10 @@ class _Ends:
         # A quick producer can hold back a batch, so that the last batch carries the end of the stream; a
         # non-cooperative step may take too long.
         patient = producer.cooperative
-        output = RemoteOutput(wire, link.stream, link.config.receive_window, patient=patient)
+        config = link.config
+        output = RemoteOutput(
+            wire, link.stream, config.receive_window, config.packet_size_limit, patient=patient
+        )
         output.producer = producer
         self.outputs[link.stream] = output
         if patient:

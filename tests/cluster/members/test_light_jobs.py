@@ -1,5 +1,6 @@
 """Light jobs on several members: right answers, few messages, and nothing left behind."""
 
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -32,6 +33,22 @@ def exchanged(route: Callable[[Edge], Edge], source: Processor | None = None) ->
     dag.edge(replace(route(Edge.between(origin, between)), config=SMALL))
     collected = Edge.between(between, dag.vertex("result", ResultSink())).to_one().distribute_to()
     return dag.edge(replace(collected, config=SMALL))
+
+
+@pytest.mark.parametrize(("limit", "rows"), [(80, 10), (8, 1), (1, 1), (8 * ROWS, ROWS)])
+def test_a_data_message_has_at_most_the_limit_of_bytes(limit: int, rows: int) -> None:
+    cluster = Cluster(3)
+    dag = DAG()
+    source, result = dag.vertex("numbers", Numbers(3 * ROWS, ROWS), 1), dag.vertex("result", ResultSink())
+    edge = Edge.between(source, result).to_one().distribute_to()
+    dag.edge(replace(edge, config=EdgeConfig(packet_size_limit=limit)))
+    found = cluster.run(dag)
+
+    assert sorted(found) == list(range(3 * ROWS))
+    brought = Counter(
+        sender for sender, _, message in cluster.said if isinstance(message, Data) and message.edge == 0
+    )
+    assert brought == {"m1": ROWS // rows, "m2": ROWS // rows}
 
 
 @pytest.mark.parametrize("members", [1, 3])
