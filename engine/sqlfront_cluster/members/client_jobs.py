@@ -74,7 +74,7 @@ class ClientJobs:
             raise topology_changed(message.list_version, member.members.version)
         if member.name not in member.members.owners and member.name not in member.members.data_members:
             raise OperationalError(f"{member.name} is a client and runs no jobs of others")
-        dag = codec.decode_dag(message.dag, user_code=member.engine.user_code)
+        dag = codec.decode_dag(message.dag, member.engine.allowed_code(f"member {member.name}"))
         query = member.engine.begin_query(message.memory_limit, message.text, message.query)
         query.trace = lambda: message.trace
         config = JobConfig(
