@@ -199,8 +199,11 @@ def test_the_first_error_reaches_the_reader_with_its_class_and_place(engine: Eng
 
 
 def test_an_exception_in_a_users_own_processor_is_a_data_error(engine: Engine, inline: bool) -> None:
-    with pytest.raises(DataError, match="jobs:Fails: KeyError: 'a bug'") as caught:
-        read(engine.run(chain(Numbers(10), Fails(bug=True)), JobConfig(inline=inline)))
+    class FailsToo(Fails, frozen=True):
+        """Not registered, unlike its parent in tests of members."""
+
+    with pytest.raises(DataError, match="FailsToo: KeyError: 'a bug'") as caught:
+        read(engine.run(chain(Numbers(10), FailsToo(bug=True)), JobConfig(inline=inline)))
 
     assert isinstance(caught.value.__cause__, KeyError)
 

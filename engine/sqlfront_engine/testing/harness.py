@@ -12,7 +12,7 @@ from sqlfront_engine.engine import Engine, JobConfig
 from sqlfront_engine.processor import ANY_INPUT, Processor, ProcessorContext, Steps, Take
 from sqlfront_engine.processors.sink import ResultSink
 from sqlfront_engine.testing.rows import check_batch, check_rows, to_physical
-from sqlfront_values.errors import InternalError
+from sqlfront_values.errors import Error
 from sqlfront_values.types import logical
 
 
@@ -137,7 +137,7 @@ class _HostileOrder:
         config = JobConfig(resources=resources, inline=True, order_seed=self.seed or None)
         try:
             batches = list(engine.run(dag, config).batches())
-        except InternalError as error:
+        except Error as error:
             if isinstance(error.__cause__, AssertionError):
                 raise error.__cause__ from None
             raise
