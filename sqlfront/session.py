@@ -353,8 +353,10 @@ class Session(ClosingContext):
 
     def job(self, number: int) -> "Job":
         """Return the running light job with the id ``number``, as ``sys.light_jobs`` lists it, of any session
-        and any coordinator. Raises ProgrammingError (42704) if no such job runs, OperationalError if a member
-        that may have the job gives no answer."""
+        and any coordinator. Of a job that another process coordinates, :meth:`.Job.join` tells only that the
+        job has ended, and :attr:`.Job.status` raises OperationalError (42704) from then on. Raises
+        ProgrammingError (42704) if no such job runs, OperationalError if a member that may have the job gives
+        no answer."""
         self.check_open()
         return found_jobs.find(self.context, number)
 

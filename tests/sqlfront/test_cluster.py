@@ -22,7 +22,13 @@ from sqlfront_cluster.launchers.local import LocalCluster
 from sqlfront_cluster.members.membership import Membership
 from sqlfront_connectors.memory.spread.documents import TURN
 from sqlfront_connectors.memory.spread.table import SpreadTable
+from sqlfront_engine.dag import DAG, Edge
+from sqlfront_engine.job_statistics import JobStatus
+from sqlfront_engine.processors.filter import Filter
+from sqlfront_engine.processors.sources.range import Range
 from sqlfront_planner.catalog import TableEntry
+from sqlfront_values.expressions import Literal
+from sqlfront_values.types import BOOLEAN
 from tests.sqlfront.held_shares import shares
 from tests.sqlfront.quick_service import SERVICE
 
@@ -489,3 +495,32 @@ def test_an_interrupt_just_when_a_turn_was_taken_leaves_the_table_to_others(
     one.execute("INSERT INTO t VALUES (3)")
 
     assert ask(one, "SELECT k FROM t ORDER BY k") == [(2,), (3,)]
+
+
+def test_a_light_job_of_another_session_is_found_waited_for_and_cancelled(lasting: LocalCluster) -> None:
+    with (
+        sqlfront.connect(address(lasting), secret=SECRET, workers=1) as first,
+        sqlfront.connect(address(lasting), secret=SECRET, workers=1) as second,
+    ):
+        job = first.session.submit(endless())
+        found = second.session.job(job.id)
+        assert (found.id, found.status) == (job.id, JobStatus.RUNNING)
+        assert abs(found.submission_time - job.submission_time).total_seconds() < 5
+        assert not found.join(0)
+        found.cancel()
+        with pytest.raises(sqlfront.OperationalError, match=r"cancelled by Job\.cancel at client-"):
+            job.join(30)
+        assert job.is_user_cancelled
+        assert found.join(30)
+        with pytest.raises(sqlfront.OperationalError, match="its submitter knows how"):
+            _ = found.status
+        with pytest.raises(sqlfront.ProgrammingError, match="does not exist or has ended"):
+            second.session.job(job.id)
+
+
+def endless() -> DAG:
+    """A DAG without a result whose numbers come to no end in the time of a test."""
+    dag = DAG()
+    numbers = dag.vertex("numbers", Range(0, 1, 1 << 50), 1)
+    dag.edge(Edge.between(numbers, dag.vertex("none", Filter(Literal(BOOLEAN, False)))))
+    return dag
