@@ -1,8 +1,12 @@
 """A durable job as its user sees the job."""
 
-from typing import TYPE_CHECKING, Protocol
+from datetime import datetime
+from typing import TYPE_CHECKING, Final, NoReturn, Protocol
 
-from sqlfront.jobs.job_status import DurableJobStatus
+from sqlfront.jobs.job_status import DurableJobStatus, JobPhase, as_error, job_time
+from sqlfront.light_jobs.handle import JobHandle, Wait
+from sqlfront.light_jobs.refusals import refuse
+from sqlfront_values.errors import OperationalError
 
 if TYPE_CHECKING:
     from sqlfront.results.result import Result
@@ -26,11 +30,27 @@ class JobOperations(Protocol):
         """Cancel the job, and return True; return False if the job has ended, or if it is too late to stop
         its end."""
 
+    def resume(self, job: str) -> bool:
+        """Go on with the job, whose coordinator is gone, and return True; return False if the job runs here
+        or has ended."""
 
-class DurableJob:
-    """A user's handle of a durable job. The job goes on when this object, or the session, is gone."""
+
+_NO_SNAPSHOT: Final = "the log of a durable job is its state; there are no snapshots"
+
+
+class DurableJob(JobHandle):
+    """A user's handle of a durable job. The job goes on when this object, or the session, is gone.
+
+    :meth:`join`, :attr:`future`, ``await`` and :meth:`add_done_callback` wait for the job's end as those of a
+    light job do (:class:`~sqlfront.light_jobs.job.Job`), and raise the error of a failed or cancelled job;
+    :meth:`wait` raises none.
+    """
+
+    #: Whether the job is a light job, which has no log.
+    is_light: Final = False
 
     def __init__(self, service: JobOperations, job: str, name: str) -> None:
+        super().__init__()
         self._service = service
         #: The id, which no other job of the store has.
         self.id = job
@@ -60,6 +80,50 @@ class DurableJob:
         """Cancel the job, and return True when the request is durable; return False if the job has ended, or
         if it is too late to stop its end."""
         return self._service.cancel(self.id)
+
+    @property
+    def submission_time(self) -> datetime | None:
+        """The time at which the job was accepted, in UTC; None if the job's log can't be read."""
+        return job_time(self.status().created)
+
+    def resume(self) -> bool:
+        """Go on with the job, whose coordinator is gone, in this process, and return True; return False if
+        the job runs here already or has ended. Raises OperationalError if another process owns the store, or
+        if what the job reads has changed."""
+        return self._service.resume(self.id)
+
+    def suspend(self) -> NoReturn:
+        """Not supported: a durable job waits when its process ends, and goes on by :meth:`resume`."""
+        refuse("durable", "suspend", "it waits when its process ends, and goes on by resume()")
+
+    def restart(self) -> NoReturn:
+        """Not supported: CREATE OR REPLACE JOB begins a job anew."""
+        refuse("durable", "restart", "CREATE OR REPLACE JOB begins it anew")
+
+    def export_snapshot(self, name: str) -> NoReturn:
+        """Not supported by durable jobs."""
+        refuse("durable", "export_snapshot", _NO_SNAPSHOT)
+
+    def cancel_and_export_snapshot(self, name: str) -> NoReturn:
+        """Not supported by durable jobs."""
+        refuse("durable", "cancel_and_export_snapshot", _NO_SNAPSHOT)
+
+    def update_config(self, config: object) -> NoReturn:
+        """Not supported: CREATE OR REPLACE JOB gives a job other options."""
+        refuse("durable", "update_config", "CREATE OR REPLACE JOB gives it other options")
+
+    def _waiter(self) -> Wait:
+        service, job, name = self._service, self.id, self.name
+
+        def wait(timeout: float | None) -> bool:
+            status = service.wait(job, timeout)
+            if status.error is not None:
+                raise as_error(status.error)
+            if status.phase is JobPhase.CANCELLED:
+                raise OperationalError(f"the job `{name}` was cancelled", condition="OPERATION_CANCELED")
+            return status.has_ended
+
+        return wait
 
     def __repr__(self) -> str:
         return f"DurableJob({self.name!r}, {self.id})"
