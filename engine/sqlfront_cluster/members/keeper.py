@@ -333,7 +333,9 @@ class Keeper:
         it own partitions again. Does nothing if no other member may own partitions."""
         name, marked = known.info.name, not ends
         others = {*self.members.heirs} - {name}
-        if not known.joined or known.info.hands_over is marked or known.leaves_with is not None:
+        if not known.joined or known.observes:
+            return
+        if known.info.hands_over is marked or known.leaves_with is not None:
             return
         if marked and not others:
             return
