@@ -1,6 +1,6 @@
-"""The system tables ``sys.members``, ``sys.light_jobs``, ``sys.partitions``, ``sys.plans`` and
-``sys.queries`` show the state and activity of a session's cluster, the session's cached plans, and statements
-(:mod:`sqlfront.observability.history`). ``sys.jobs``, ``sys.job_stages``, ``sys.job_tasks`` and
+"""The system tables ``sys.members``, ``sys.clients``, ``sys.light_jobs``, ``sys.partitions``, ``sys.plans``
+and ``sys.queries`` show the state and activity of a session's cluster, the session's cached plans, and
+statements (:mod:`sqlfront.observability.history`). ``sys.jobs``, ``sys.job_stages``, ``sys.job_tasks`` and
 ``sys.job_events`` show the durable jobs (:mod:`sqlfront.jobs.listing`).
 
 Each statement that names a system table reads a fresh snapshot, taken when the statement is planned; so
@@ -50,6 +50,7 @@ MEMBERS: Final = pa.schema(
         ("list_version", BIGINT),
     ]
 )
+CLIENTS: Final = pa.schema([("name", STRING), ("listed", BOOLEAN), ("here", BOOLEAN)])
 LIGHT_JOBS: Final = pa.schema(
     [
         ("id", BIGINT),
@@ -129,6 +130,16 @@ def _members(state: SystemState) -> list[Row]:
     ]
 
 
+def _clients(state: SystemState) -> list[Row]:
+    """Return the rows of ``sys.clients``, by name: the sessions of the cluster. ``listed``: the session has a
+    place in the member list, as a lite member; ``here``: it is the session that asks."""
+    runner = state.runner
+    if not isinstance(runner, Member):
+        return []
+    lite = {each.name for each in runner.members.members if each.lite}
+    return [(name, name in lite, name == runner.name) for name in sorted(lite | runner.clients)]
+
+
 def _member_list(runner: Engine | Member) -> MemberList:
     return runner.members if isinstance(runner, Member) else alone(EMBEDDED)
 
@@ -189,6 +200,7 @@ def _owner(name: str) -> str | None:
 
 #: The columns and rows of each system table, by name.
 SYSTEM_TABLES: Final[Mapping[str, tuple[pa.Schema, Callable[[SystemState], list[Row]]]]] = {
+    "clients": (CLIENTS, _clients),
     "job_events": (job_listing.JOB_EVENTS, _of_jobs(job_listing.events)),
     "job_stages": (job_listing.JOB_STAGES, _of_jobs(job_listing.stages)),
     "job_tasks": (job_listing.JOB_TASKS, _of_jobs(job_listing.tasks)),

@@ -61,6 +61,9 @@ def test_clients_come_and_go_without_a_new_version(cluster: LocalCluster, count:
             names = {name for (name,) in ask(client, "SELECT name FROM sys.members")}
             assert cluster_of(client).coordinator.name not in names
             assert names == {"local-0", "local-1", "local-2", cluster_of(watcher).coordinator.name}
+            own = cluster_of(client).coordinator.name
+            assert (own, False, True) in ask(watcher, "SELECT name, listed, NOT here FROM sys.clients")
+            assert ask(client, "SELECT name, listed FROM sys.clients WHERE here") == [(own, False)]
         assert versions(cluster) == before
 
 

@@ -160,14 +160,15 @@ def test_types(connection: Connection) -> None:
         ("description", "string"),
     ]
     assert columns("partitions") == [("partition", "int"), ("member", "string")]
+    assert columns("clients") == [("name", "string"), ("listed", "boolean"), ("here", "boolean")]
 
 
 def test_they_are_shown_and_described(connection: Connection) -> None:
     of_jobs = ("job_events", "job_stages", "job_tasks", "jobs")
-    names = (*of_jobs, "light_jobs", "members", "partitions", "plans", "queries")
+    names = ("clients", *of_jobs, "light_jobs", "members", "partitions", "plans", "queries")
     shown = [("sys", name, False) for name in names]
     assert ask(connection, "SHOW TABLES IN sys") == shown
-    assert ask(connection, "SHOW TABLES IN SYS LIKE 'm*'") == shown[5:6]
+    assert ask(connection, "SHOW TABLES IN SYS LIKE 'm*'") == shown[6:7]
     assert ask(connection, "DESCRIBE sys.partitions") == [
         ("partition", "int", None),
         ("member", "string", None),

@@ -147,6 +147,8 @@ class Member:
         self.watch_part: WatchPart | None = None
         #: Whether this is a client without a place in the member list, which submits its jobs to members.
         self.observes = False
+        #: The names of the clients without a place in the member list.
+        self.clients: frozenset[str] = frozenset()
         #: The jobs that this client has submitted to members, and those that clients have submitted to this
         #: member.
         self.submissions, self.client_jobs = Submissions(self), ClientJobs(self)

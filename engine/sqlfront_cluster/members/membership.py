@@ -536,6 +536,7 @@ class Membership:
         that their jobs end and none of their late messages is handled."""
         before, named = self.clients, frozenset(message.names)
         self.clients = named if message.all else before - named if message.gone else before | named
+        self.member.clients = self.clients
         gone = before - self.clients
         with self._lock:
             peers = [self._peers[name] for name in gone if name in self._peers]
