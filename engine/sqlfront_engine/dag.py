@@ -197,7 +197,8 @@ class Edge(msgspec.Struct, frozen=True, eq=False):
         return replace(self, destination=destination, destination_ordinal=ordinal)
 
     def unicast(self) -> Self:
-        """Return a copy of the edge that sends each batch to one instance of the consumer, round robin."""
+        """Return a copy of the edge that sends each batch to one instance of the consumer, round robin. If
+        several instances on this member wait for rows, the batch is divided among them."""
         return replace(self, routing=Routing.UNICAST)
 
     def isolated(self) -> Self:

@@ -92,6 +92,18 @@ def test_parallel_instances_share_the_work(engine: Engine, inline: bool) -> None
     assert [vertex.instances for vertex in job.statistics().vertices()] == [3, 3, 1]
 
 
+def test_one_batch_is_divided_among_instances_that_wait(engine: Engine, inline: bool) -> None:
+    dag = DAG()
+    source, copies = dag.vertex("numbers", Numbers(20, 20), 1), dag.vertex("copies", Forward(), 4)
+    dag.edge(Edge.between(source, copies))
+    dag.edge(Edge.between(copies, dag.vertex("result", ResultSink(), 1)))
+    job = engine.run(dag, JobConfig(inline=inline))
+
+    assert sorted(read(job)) == list(range(20))
+    taken = [each.rows_in for each in job.statistics().tasklets if each.vertex == "copies"]
+    assert taken == [5, 5, 5, 5]
+
+
 def test_a_result_is_read_once(engine: Engine) -> None:
     job = engine.run(chain(Numbers(5)), JobConfig(inline=True))
     read(job)

@@ -9,7 +9,14 @@ import pytest
 
 from sqlfront_engine.edges.merging import MergingInput
 from sqlfront_engine.edges.queues import NOTHING, BatchQueue, Input, Output
-from sqlfront_engine.edges.routing import AnyOf, BroadcastOutput, ByPriority, PartitionedOutput, RoundRobin
+from sqlfront_engine.edges.routing import (
+    AnyOf,
+    BroadcastOutput,
+    ByPriority,
+    PartitionedOutput,
+    RoundRobin,
+    SharingRoundRobin,
+)
 from sqlfront_values.expressions import SortKey, SortOrder
 from sqlfront_values.partitioning.partitions import partition_ids
 
@@ -72,6 +79,72 @@ def test_unicast_leaves_out_abandoned_queues() -> None:
     assert drain(targets[1]) == [0, 1, 2]
 
 
+def test_a_batch_is_divided_among_the_queues_that_are_empty() -> None:
+    targets = queues(4)
+    output = SharingRoundRobin(targets)
+    assert output.offer(batch(*range(20)))
+
+    assert [drain(target) for target in targets] == [[*range(first, first + 5)] for first in (0, 5, 10, 15)]
+    targets[0].offer(batch(-1))
+    targets[2].abandon()
+    assert output.offer(batch(*range(5)))
+    assert [drain(target) for target in targets] == [[-1], [0, 1, 2], [], [3, 4]]
+
+
+def test_a_batch_stays_whole_beside_filled_queues() -> None:
+    targets = queues(2)
+    output = SharingRoundRobin(targets)
+    assert output.offer(batch(1, 2))
+    assert output.offer(batch(3, 4))
+
+    assert [drain(target) for target in targets] == [[1, 3, 4], [2]]
+    assert output.offer(batch(5))
+    assert [drain(target) for target in targets] == [[], [5]]
+
+
+def test_a_divided_batch_takes_no_turn_of_another_member() -> None:
+    class Remote:
+        abandoned = False
+
+        def __init__(self) -> None:
+            self.batches: list[pa.RecordBatch] = []
+
+        def offer(self, batch: pa.RecordBatch) -> bool:
+            self.batches.append(batch)
+            return True
+
+        def finish(self) -> None:
+            pass
+
+    here, there = queues(2), [Remote(), Remote()]
+    output, rows = SharingRoundRobin([*here, *there]), [0, 0]
+    for _ in range(40):
+        assert output.offer(batch(*range(10)))
+        for number, target in enumerate(here):
+            rows[number] += len(drain(target))
+
+    assert rows == [100, 100]
+    assert [sum(each.num_rows for each in remote.batches) for remote in there] == [100, 100]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_divided_batches_lose_and_double_no_row(seed: int) -> None:
+    drawn = random.Random(seed)
+    targets = queues(drawn.randrange(1, 5), size_limit=2)
+    output, taken = SharingRoundRobin(targets), list[int]()
+    first = 0
+    while first < 200:
+        offered = range(first, first + drawn.randrange(5))
+        if output.offer(batch(*offered)):
+            first = offered.stop
+        if drawn.random() < 0.5:
+            found = drawn.choice(targets).poll()
+            taken += found.column(0).to_pylist() if isinstance(found, pa.RecordBatch) else []
+    taken += [row for target in targets for row in drain(target)]
+
+    assert sorted(taken) == list(range(first))
+
+
 def test_broadcast_repeats_only_for_those_that_refused() -> None:
     targets = queues(3, size_limit=1)
     targets[1].offer(batch(9))
@@ -119,7 +192,7 @@ def test_a_batch_of_one_owner_is_not_copied() -> None:
     assert next(target.poll() for target in targets if len(target)) is offered
 
 
-@pytest.mark.parametrize("make", [RoundRobin, BroadcastOutput, partitioned])
+@pytest.mark.parametrize("make", [RoundRobin, SharingRoundRobin, BroadcastOutput, partitioned])
 def test_an_output_is_abandoned_when_all_its_queues_are(make: Make) -> None:
     targets = queues(2)
     output = make(targets)
@@ -131,7 +204,7 @@ def test_an_output_is_abandoned_when_all_its_queues_are(make: Make) -> None:
     assert states == [False, False, True]
 
 
-@pytest.mark.parametrize("make", [RoundRobin, BroadcastOutput, partitioned])
+@pytest.mark.parametrize("make", [RoundRobin, SharingRoundRobin, BroadcastOutput, partitioned])
 def test_an_abandoned_output_drops_what_it_is_offered(make: Make) -> None:
     targets = queues(2)
     for target in targets:
@@ -140,7 +213,7 @@ def test_an_abandoned_output_drops_what_it_is_offered(make: Make) -> None:
     assert make(targets).offer(batch(*range(10)))
 
 
-@pytest.mark.parametrize("make", [RoundRobin, BroadcastOutput, partitioned])
+@pytest.mark.parametrize("make", [RoundRobin, SharingRoundRobin, BroadcastOutput, partitioned])
 def test_finishing_reaches_all_queues(make: Make) -> None:
     targets = queues(2)
     make(targets).finish()

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from sqlfront_engine.edges.queues import NOTHING, Input, Output, Polled
+from sqlfront_engine.edges.queues import NOTHING, BatchQueue, Input, Output, Polled
 from sqlfront_engine.processor import END_OF_PIECE
 from sqlfront_values.columns.batches import split_batch
 from sqlfront_values.errors import InternalError
@@ -91,6 +91,35 @@ class RoundRobin(_SeveralOutputs):
                 self._next = (index + 1) % len(queues)
                 return True
         return gone == len(queues)
+
+
+class SharingRoundRobin(RoundRobin):
+    """A :class:`RoundRobin` that lets no consumer starve beside a consumer with many rows: if several of its
+    local queues are empty at the turn of a local queue, each of the empty queues gets a slice of the batch,
+    in the order of the rows. Outputs to other members keep their turns."""
+
+    __slots__ = ()
+
+    def offer(self, batch: pa.RecordBatch) -> bool:
+        """Divide the batch among the empty queues, or, if fewer than two queues are empty, or another
+        member's turn has come, offer the whole batch to each queue once, in turn. Returns whether the
+        batch is taken."""
+        rows = batch.num_rows
+        if rows < 2 or type(self._outputs[self._next]) is not BatchQueue:
+            return super().offer(batch)
+        starving = [
+            queue
+            for queue in self._outputs
+            if type(queue) is BatchQueue and not len(queue) and not queue.abandoned
+        ]
+        if len(starving) < 2:
+            return super().offer(batch)
+        # An empty queue takes every batch: only this output fills the queue.
+        step = -(-rows // len(starving))
+        for place, start in enumerate(range(0, rows, step)):
+            starving[place].offer(batch.slice(start, step))
+        self._next = (self._next + 1) % len(self._outputs)
+        return True
 
 
 class BroadcastOutput(_SeveralOutputs):

@@ -21,6 +21,7 @@ from sqlfront_engine.edges.routing import (
     InTurn,
     PartitionedOutput,
     RoundRobin,
+    SharingRoundRobin,
     UnreachableOutput,
 )
 from sqlfront_engine.file_access import EVERYWHERE, FileAccess
@@ -315,7 +316,9 @@ def _routed(wiring: OutputWiring, writable: Sequence[Output]) -> Output:
         return writable[wiring.links[0]]
     chosen = [writable[index] for index in wiring.links]
     match wiring.routing:
-        case Routing.UNICAST | Routing.ISOLATED:
+        case Routing.UNICAST:
+            return RoundRobin(chosen) if wiring.takes_turns else SharingRoundRobin(chosen)
+        case Routing.ISOLATED:
             return RoundRobin(chosen)
         case Routing.FANOUT:
             local, remote = chosen[: wiring.local], chosen[wiring.local :]
