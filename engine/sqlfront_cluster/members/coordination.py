@@ -3,6 +3,8 @@
 import threading
 from collections.abc import Callable, Container, Mapping, Sequence
 
+from msgspec.structs import replace
+
 from sqlfront_cluster.members.messages import Completed, Init, Terminate
 from sqlfront_cluster.members.participation import member_lost
 from sqlfront_cluster.network.transport import Peer
@@ -37,12 +39,15 @@ class Coordination:
         # Participants without an answer to their Init.
         self._waiting = set(others)
         self._terminated = False
+        self._init: Init | None = None
+        self._looked_at = False
         execution.hold(len(others))
         execution.on_stop = self._terminate
 
     def begin(self, message: Init) -> None:
         """Send ``message`` to all participants except the coordinator; a participant without a connection
         counts as lost."""
+        self._init = message
         for name in sorted(self._waiting):
             peer = self._peers.get(name)
             if peer is None:
@@ -71,6 +76,21 @@ class Coordination:
         if self._answered(member):
             if self.known:
                 self.execution.fail(member_lost(member))
+            self.execution.release()
+
+    def overdue(self) -> Sequence[str]:
+        """Return the participants that have not answered, for the checker; none at the first call, when the
+        job may have begun just now."""
+        looked_at, self._looked_at = self._looked_at, True
+        with self._lock:
+            return sorted(self._waiting) if looked_at else ()
+
+    def never_begun(self, peer: Peer) -> None:
+        """Handle that the participant ``peer`` knows nothing of the job, whose Init was lost: send the Init
+        again, or wait no longer for the participant if the job was stopped."""
+        if not self._terminated and self._init is not None:
+            peer.send(replace(self._init, again=True))
+        elif self._answered(peer.name):
             self.execution.release()
 
     def _answered(self, member: str) -> bool:

@@ -6,13 +6,12 @@ are handled in sequence, messages of different peers concurrently.
 Possible races between messages, and their outcome:
 
 * Data (or an InputClosed) that arrives before its job's Init is stored, and delivered when the Init arrives.
-  It is dropped after :data:`NEVER_INITIALISED` seconds without an Init, and after the loss of the sender.
-* A message that arrives after the job's end here is recognised for :data:`ENDED_MEMORY` seconds by the job's
-  id; a later message counts as data before the Init. A successfully ended job gets no more data, since it
-  ends only after all its streams. The job may still get an InputClosed for data sent by this member.
-* A job may begin here after its coordinator has ended it (the Terminate overtook the Init, or got lost). A
-  check finds such jobs: once a second the member asks the coordinators of all jobs that are older than a
-  second.
+  It is dropped after ``NEVER_INITIALISED`` seconds without an Init, and after the loss of the sender.
+* A message that arrives after the job's end here is recognised for ``ENDED_MEMORY`` seconds by the job's id;
+  a later message counts as data before the Init. A successfully ended job gets no more data, since it ends
+  only after all its streams. The job may still get an InputClosed for data sent by this member.
+* A job may begin here after its coordinator has ended it (the Terminate overtook the Init, or got lost). The
+  checker (:mod:`sqlfront_cluster.members.checker`) finds such jobs, and all other messages that got lost.
 """
 
 import logging
@@ -20,7 +19,6 @@ import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain
-from threading import RLock
 from typing import Final
 
 import msgspec
@@ -28,8 +26,10 @@ from msgspec.structs import replace
 
 from sqlfront_cluster import codec
 from sqlfront_cluster.codec.placements import decode_placement, encode_placement
+from sqlfront_cluster.members.checker import CHECK_PERIOD, JobChecker, failed
 from sqlfront_cluster.members.client_jobs import ClientJobs, PartEnded
 from sqlfront_cluster.members.coordination import Coordination
+from sqlfront_cluster.members.job_table import JobTable
 from sqlfront_cluster.members.listing import LISTING_TIMEOUT, JobListing, Listings
 from sqlfront_cluster.members.member_list import MemberList, topology_changed
 from sqlfront_cluster.members.messages import (
@@ -37,6 +37,8 @@ from sqlfront_cluster.members.messages import (
     Answer,
     CancelQuery,
     CheckJobs,
+    CheckParts,
+    CheckStreams,
     Completed,
     Data,
     Ended,
@@ -45,9 +47,11 @@ from sqlfront_cluster.members.messages import (
     JobList,
     ListJobs,
     Request,
+    StreamsSent,
     Submit,
     Terminate,
     UnknownJobs,
+    UnknownParts,
 )
 from sqlfront_cluster.members.participation import NO_ROLES, EarlyMessages, Participation
 from sqlfront_cluster.members.placements import Placements
@@ -68,14 +72,6 @@ from sqlfront_values import room
 from sqlfront_values.errors import Error, InterfaceError, InternalError, OperationalError
 from sqlfront_values.settings import EMBEDDED
 
-#: Seconds between two checks of the jobs here: how late a lost job's memory is given back at most.
-CHECK_PERIOD: Final = 1.0
-#: Seconds for which early data waits for its job's Init: longer than any coordinator takes to plan; the data
-#: takes memory meanwhile.
-NEVER_INITIALISED: Final = 300.0
-#: Seconds for which the ids of ended jobs are remembered: messages on their way at the end of a job arrive
-#: sooner.
-ENDED_MEMORY: Final = 5.0
 #: Other members up to which the reader of an inline job reads the rows from the network itself: the reader
 #: looks at each connection in turn, so that the time until a message is seen grows with their number.
 MOST_ATTENDED: Final = 3
@@ -156,15 +152,14 @@ class Member:
         self._placements = Placements(self.name)
         self._clock = engine.clock
         self._resources = resources
-        # Guards the following fields; held only for reading and changing them. Reentrant for finalizers: a
-        # forgotten job may end at any point, so loops iterate over copies.
-        self._lock = RLock()
-        self._participations: dict[int, Participation] = {}
-        self._coordinations: dict[int, Coordination] = {}
-        self._early: dict[int, EarlyMessages] = {}
-        self._ended: dict[int, float] = {}
-        # Ids of jobs whose Init is being handled.
-        self._reserved: set[int] = set()
+        jobs = self._jobs = JobTable()
+        # The table's fields, which never change.
+        self._lock = jobs.lock
+        self._participations, self._coordinations = jobs.participations, jobs.coordinations
+        self._early, self._ended, self._reserved = jobs.early, jobs.ended, jobs.reserved
+        self._checker = JobChecker(
+            self.name, jobs, self.peers, self._clock, self._pump, self._unknown_submission
+        )
         self._checking = self._adapting = False
         self._listings = Listings(self, self._clock)
         #: This member's questions without a job, and its answers to others' questions.
@@ -313,7 +308,7 @@ class Member:
         """Stop a job whose part on this member can't be started. Other members may have begun their parts;
         they are made to stop, too."""
         execution.stop(JobStatus.CANCELLED)
-        self._never_begun(execution.id)
+        self._never_begun(execution.id, self.name)
         with self._lock:
             self._reserved.discard(execution.id)
             self._participations.pop(execution.id, None)
@@ -328,7 +323,7 @@ class Member:
         """With the lock held: forget the coordination of job ``number`` if all participants have answered and
         no part of the job runs here; a job that has failed here may still wait for answers."""
         coordination = self._coordinations.get(number)
-        if coordination is not None and coordination.over and not self._has_part(number):
+        if coordination is not None and coordination.over and not self._jobs.has_part(number):
             del self._coordinations[number]
 
     # ---- the queries of all members
@@ -385,7 +380,7 @@ class Member:
         resources = _Chain(config.resources, self._resources) if config.resources else self._resources
         config = replace(config, resources=resources)
         return Participation(
-            self.engine, execution, dag, config, replace(here, wire=wire), coordinator, roles
+            self.engine, execution, dag, config, replace(here, wire=wire), wire, coordinator, roles
         )
 
     def _register(self, participation: Participation) -> None:
@@ -397,23 +392,19 @@ class Member:
         for sender, message, body in early.messages if early is not None else ():
             participation.hear(sender, message, body)
 
-    def _has_part(self, number: int) -> bool:
-        """With the lock held: return whether a part of the job runs here, or is being prepared."""
-        return number in self._participations or number in self._reserved
-
     def _reserve(self, number: int) -> None:
         """With the lock held: record that the part of job ``number`` on this member is being prepared. Raises
         InterfaceError if a part of a job with this id runs here or is being prepared."""
-        if self._has_part(number):
+        if self._jobs.has_part(number):
             raise InterfaceError(f"there is a job {number} already")
         self._reserved.add(number)
 
-    def _never_begun(self, number: int) -> None:
+    def _never_begun(self, number: int, coordinator: str, answer: Completed | None = None) -> None:
         """Drop all data of job ``number``, which never begins here: the data that has come, and later data as
-        long as ended jobs are remembered."""
+        long as ended jobs are remembered. ``answer``: the answer to the Init."""
         with self._lock:
             self._early.pop(number, None)
-            self._ended[number] = self._clock.now()
+            self._ended.add(number, self._clock.now(), coordinator, answer)
         self._watch()
 
     def watch(self, trace: str, job: int, coordinator: str) -> PartEnded:
@@ -425,13 +416,14 @@ class Member:
         return self.watch_part(trace, job, coordinator)
 
     def _init(self, peer: Peer, message: Init) -> None:
+        if message.again and self._checker.settles(peer, message):
+            return
         tell = self.watch(message.trace, message.job, peer.name)
         try:
             participation = self._begin(peer, message)
         except Error as error:
             tell(JobStatus.FAILED, error)
-            record = codec.ErrorData.of(error)
-            peer.send(Completed(message.job, JobStatus.FAILED, record))
+            peer.send(failed(message.job, error))
             return
         participation.start(lambda execution: self._participation_ended(peer, message, execution, tell))
         participation.check_connected(self.peers)
@@ -466,28 +458,38 @@ class Member:
             with self._lock:
                 self._register(participation)
             return participation
-        except Error:
-            self._never_begun(message.job)
+        except Error as error:
+            self._never_begun(message.job, peer.name, failed(message.job, error))
             raise
         finally:
             with self._lock:
                 self._reserved.discard(message.job)
 
     def _participation_ended(self, peer: Peer, message: Init, execution: Execution, tell: PartEnded) -> None:
-        with self._lock:
-            self._forget(execution)
-        tell(execution.status, execution.error)
         record = None if execution.error is None else codec.ErrorData.of(execution.error)
         tasklets = execution.statistics().tasklets if message.statistics else ()
-        peer.send(Completed(message.job, execution.status, record, tasklets))
+        answer = Completed(message.job, execution.status, record, tasklets)
+        with self._lock:
+            self._forget(execution, answer)
+        tell(execution.status, execution.error)
+        peer.send(answer)
 
-    def _forget(self, execution: Execution) -> None:
-        """With the lock held: remove a job that has ended here. Its id is remembered for later messages if
-        the job didn't complete, or if it sent data from here (a receiver may still refuse data)."""
+    def _forget(self, execution: Execution, answer: Completed | None = None) -> None:
+        """With the lock held: remove a job that has ended here. It is remembered for later messages if
+        another member coordinates the job (which may ask for the ``answer`` again), if the job didn't
+        complete, or if it sent data from here (a receiver may refuse data, or lack it)."""
         participation = self._participations.pop(execution.id, None)
-        sends = participation is not None and participation.sends
-        if sends or execution.status is not JobStatus.COMPLETED:
-            self._ended[execution.id] = self._clock.now()
+        if participation is None:
+            self._ended.add(execution.id, self._clock.now())
+        elif participation.sends or answer is not None or execution.status is not JobStatus.COMPLETED:
+            self._ended.add(
+                execution.id,
+                self._clock.now(),
+                participation.coordinator,
+                answer,
+                participation.sent,
+                participation.roles,
+            )
 
     def _hear(self, peer: Peer, message: Data | InputClosed | Acknowledge, body: Body) -> None:
         """Deliver a message about a stream to the job's part here. If the job's Init hasn't come, Data and
@@ -548,11 +550,22 @@ class Member:
         if not participation.execution.pump():
             self.engine.call(partial(self._pump_on_worker, participation))
 
+    def _unknown_submission(self, coordinator: str, number: int) -> None:
+        self.submissions.unknown(coordinator, number)
+
+    def _send_again(self, peer: Peer, message: UnknownParts) -> None:
+        for number in message.jobs:
+            coordination = self._coordinations.get(number)
+            if coordination is not None:
+                coordination.never_begun(peer)
+                with self._lock:
+                    self._forget_coordination(number)
+
     def _terminate(self, peer: Peer, message: Terminate) -> None:
         with self._lock:
             participation = self._participations.get(message.job)
             if participation is None and self._early.pop(message.job, None) is not None:
-                self._ended[message.job] = self._clock.now()
+                self._ended.add(message.job, self._clock.now(), peer.name)
         if participation is not None and participation.belongs_to(peer.name):
             participation.execution.stop(JobStatus.CANCELLED)
 
@@ -569,6 +582,7 @@ class Member:
         with self._lock:
             coordinations = self._coordinations.copy().items()
             self._drop_early(peer.name)
+            self._ended.forget_coordinator(peer.name)
         for number, coordination in coordinations:
             coordination.lost(peer.name)
             with self._lock:
@@ -592,7 +606,7 @@ class Member:
             early.messages = [each for each in early.messages if each[0] != sender]
             if not early.messages:
                 del self._early[number]
-                self._ended[number] = self._clock.now()
+                self._ended.add(number, self._clock.now())
 
     def received(self, peer: Peer, message: msgspec.Struct, body: Body) -> None:
         """Handle a message of a peer; :mod:`sqlfront_cluster.members.messages` has all messages and their
@@ -615,15 +629,21 @@ class Member:
             case Terminate():
                 self._terminate(peer, message)
             case CheckJobs():
-                unknown = tuple(number for number in message.jobs if not self._knows(number))
-                if unknown:
-                    peer.send(UnknownJobs(unknown))
+                self._checker.asked_by_participant(peer, message)
             case Submit():
                 self.client_jobs.submitted(peer, message)
             case Ended():
                 self.submissions.ended(peer.name, message)
             case UnknownJobs():
-                self._stop_unknown(peer.name, message.jobs)
+                self._checker.unknown(peer.name, message)
+            case CheckParts():
+                self._checker.asked_by_coordinator(peer, message)
+            case UnknownParts():
+                self._send_again(peer, message)
+            case CheckStreams():
+                self._checker.asked_by_receiver(peer, message)
+            case StreamsSent():
+                self._checker.told_by_sender(peer, message)
             case ListJobs():
                 self._listings.asked(peer, message)
             case JobList():
@@ -639,7 +659,7 @@ class Member:
         """Schedule the next periodic checks (of jobs, of the flow control of streams) if there is anything to
         check."""
         with self._lock:
-            check = not self._checking and self._has_jobs()
+            check = not self._checking and not self._jobs.is_empty
             adapt = not self._adapting and any(
                 each.has_streams for each in list(self._participations.values())
             )
@@ -650,9 +670,6 @@ class Member:
         if adapt:
             self._clock.call_at(self._clock.now() + FLOW_CONTROL_PERIOD, self._adapt)
 
-    def _has_jobs(self) -> bool:
-        return bool(self._participations or self._early or self._ended)
-
     def _adapt(self) -> None:
         with self._lock:
             self._adapting = False
@@ -662,51 +679,10 @@ class Member:
         self._watch()
 
     def _check(self) -> None:
-        """Forget the ids of jobs that ended long ago, drop data that waited too long for an Init, and ask
-        coordinators whether their older jobs still run."""
-        now = self._clock.now()
-        by_coordinator: dict[str, list[int]] = {}
         with self._lock:
             self._checking = False
-            for number, when in self._ended.copy().items():
-                if now - when >= ENDED_MEMORY:
-                    del self._ended[number]
-            for number, early in self._early.copy().items():
-                if now - early.since >= NEVER_INITIALISED:
-                    del self._early[number]
-                    self._ended[number] = now
-            for number, participation in self._participations.copy().items():
-                other = participation.asked_for(self.name)
-                if other is not None and now - participation.since >= CHECK_PERIOD:
-                    by_coordinator.setdefault(other, []).append(number)
-        for coordinator, numbers in by_coordinator.items():
-            peer = self.peers.get(coordinator)
-            if peer is None:
-                self._stop_unknown(coordinator, tuple(numbers))
-            else:
-                peer.send(CheckJobs(tuple(numbers)))
+        self._checker.check()
         self._watch()
-
-    def _knows(self, number: int) -> bool:
-        """Return whether job ``number``, of which another member runs a part, goes on here: this member
-        coordinates it, or has submitted it as a client."""
-        coordination = self._coordinations.get(number)
-        if coordination is not None:
-            return coordination.known
-        participation = self._participations.get(number)
-        return participation is not None and participation.submitted
-
-    def _stop_unknown(self, other: str, numbers: Sequence[int]) -> None:
-        """Stop the jobs ``numbers``, which go on here, and which the coordinator or the client ``other``
-        doesn't know (any more)."""
-        for number in numbers:
-            participation = self._participations.get(number)
-            if participation is None or not participation.belongs_to(other):
-                continue
-            if participation.submitted:
-                self.submissions.unknown(other, number)
-            else:
-                participation.execution.stop(JobStatus.CANCELLED)
 
     # ---- statistics, and the end
 

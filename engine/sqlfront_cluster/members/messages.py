@@ -30,8 +30,9 @@ class Init(Message, frozen=True, omit_defaults=True):
     instances of a vertex, None = one per worker. ``memory_limit``: bytes, None = the member's limit.
     ``inline``: whether the job is small enough to run on the thread that delivers the data. ``statistics``:
     whether the participant reports the tasklets' counters at the end. ``trace``: the job's trace context (the
-    header ``traceparent`` of W3C Trace Context), empty = none. Options with their default values take no
-    bytes."""
+    header ``traceparent`` of W3C Trace Context), empty = none. ``again``: whether the message is sent again,
+    since the participant knew nothing of the job; a part that has begun meanwhile stays as it is. Options
+    with their default values take no bytes."""
 
     job: int
     list_version: int
@@ -44,6 +45,7 @@ class Init(Message, frozen=True, omit_defaults=True):
     inline: bool = False
     statistics: bool = False
     trace: str = ""
+    again: bool = False
 
 
 class Completed(Message, frozen=True):
@@ -148,6 +150,51 @@ class Ended(Message, frozen=True):
     tasklets: dict[str, tuple[TaskletStatistics, ...]] = {}
 
 
+class CheckParts(Message, frozen=True):
+    """A coordinator's question to a participant that has not answered the Init of these jobs. The participant
+    repeats :class:`Completed` for jobs that have ended there, and names those that have never begun
+    (:class:`UnknownParts`)."""
+
+    jobs: tuple[int, ...]
+
+
+class UnknownParts(Message, frozen=True):
+    """A participant's answer to :class:`CheckParts`: these jobs have never begun on the participant. The
+    coordinator sends their Init again, unless it has ended them."""
+
+    jobs: tuple[int, ...]
+
+
+class StreamState(msgspec.Struct, frozen=True):
+    """The receiver's knowledge of the stream of the edge number ``edge``: the number of Data messages that
+    have ``arrived``, the last ``limit`` in bytes that was sent (0 = none), and whether the receiver has
+    ``closed`` the stream."""
+
+    edge: int
+    arrived: int
+    limit: int
+    closed: bool
+
+
+class CheckStreams(Message, frozen=True):
+    """A receiver's message to a sender about the job's streams that have not ended. The sender takes the
+    limits as of :class:`Acknowledge` and the refusals as of :class:`InputClosed`, and answers by
+    :class:`StreamsSent` if it has sent more than has arrived. ``coordinator``: the job's coordinator."""
+
+    job: int
+    coordinator: str
+    streams: tuple[StreamState, ...]
+
+
+class StreamsSent(Message, frozen=True):
+    """A sender's answer to :class:`CheckStreams`. ``counts``: edge numbers and the numbers of Data messages
+    that were sent on their streams before this answer; None = the sender's part has ended so long ago that
+    the sender doesn't know."""
+
+    job: int
+    counts: tuple[tuple[int, int], ...] | None
+
+
 class ListJobs(Message, frozen=True):
     """A question for the running queries that the receiver coordinates. ``request``: a number that the answer
     repeats. ``for_clients``: whether the answer includes the queries of the other clients that are connected
@@ -213,6 +260,10 @@ JOB_MESSAGES: Final = (
     UnknownJobs,
     Submit,
     Ended,
+    CheckParts,
+    UnknownParts,
+    CheckStreams,
+    StreamsSent,
     ListJobs,
     JobList,
     CancelQuery,

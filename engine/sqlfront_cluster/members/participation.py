@@ -1,13 +1,13 @@
 """The part of a light job that runs on one member, with the streams to and from other members."""
 
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Container, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final, assert_never
 
 import msgspec
 
-from sqlfront_cluster.members.messages import Acknowledge, Data, InputClosed
-from sqlfront_cluster.members.wire import parcel
+from sqlfront_cluster.members.messages import Acknowledge, Data, InputClosed, StreamState
+from sqlfront_cluster.members.wire import JobWire, parcel
 from sqlfront_cluster.network.transport import Body
 from sqlfront_engine.dag import CLIENT, COORDINATOR, DAG
 from sqlfront_engine.edges.exchange import (
@@ -38,9 +38,9 @@ class EarlyMessages(msgspec.Struct):
 class Participation:
     """One light job's part on this member: the execution of its tasklets, and the ends of its streams, the
     data of edges from one member to another. ``here``: this member, the job's placement, and the connection
-    to the other participants. ``coordinator``: the name of the member that coordinates the job. ``roles``:
-    the names that the streams have for a peer instead of the peer's own, such as
-    :data:`~sqlfront_engine.dag.CLIENT`."""
+    to the other participants, which is the JobWire ``wire``. ``coordinator``: the name of the member that
+    coordinates the job. ``roles``: the names that the streams have for a peer instead of the peer's own, such
+    as :data:`~sqlfront_engine.dag.CLIENT`."""
 
     def __init__(
         self,
@@ -49,6 +49,7 @@ class Participation:
         dag: DAG,
         config: JobConfig,
         here: Here,
+        wire: JobWire,
         coordinator: str,
         roles: Mapping[str, str] = NO_ROLES,
     ) -> None:
@@ -62,6 +63,7 @@ class Participation:
         self.is_read_here = here.name in (coordinator, CLIENT) and CLIENT not in roles.values()
         self._engine = engine
         self._config = config
+        self._wire = wire
         self._plan = engine.plan(dag, execution, config, here)
         self._inputs: Mapping[EdgeStream, RemoteInput] = self._plan.inputs
         self._outputs: Mapping[EdgeStream, RemoteOutput] = self._plan.outputs
@@ -149,6 +151,53 @@ class Participation:
         )
         if (waiting or member == self.coordinator) and self.execution.failure() is None:
             self.execution.fail(member_lost(member))
+
+    # ---- the checker's questions
+
+    @property
+    def sent(self) -> Mapping[EdgeStream, int]:
+        """The number of Data messages sent so far, by stream to another member."""
+        return self._wire.sent
+
+    def sent_to(self, peer: str, edge: int) -> int:
+        """Return the number of Data messages sent so far to ``peer`` for an edge."""
+        return self._wire.sent.get(EdgeStream(edge, self.roles.get(peer, peer)), 0)
+
+    def incoming(self) -> dict[str, tuple[StreamState, ...]]:
+        """Return the state of the streams from other members that have not ended, by sender."""
+        states: dict[str, tuple[StreamState, ...]] = {}
+        names = {role: name for name, role in self.roles.items()}
+        for stream, remote in self._inputs.items():
+            if not remote.finished:
+                state = StreamState(
+                    stream.edge,
+                    self._arrived.get(stream, 0),
+                    self._wire.limits.get(stream, 0),
+                    stream in self._wire.closed,
+                )
+                sender = names.get(stream.member, stream.member)
+                states[sender] = (*states.get(sender, ()), state)
+        return states
+
+    def told(self, receiver: str, states: Sequence[StreamState]) -> None:
+        """Take the limits and refusals that ``receiver`` has sent before; the messages may have got lost."""
+        name = self.roles.get(receiver, receiver)
+        for state in states:
+            output = self._outputs.get(EdgeStream(state.edge, name))
+            if output is not None and state.limit:
+                output.allow(state.limit)
+            if output is not None and state.closed:
+                output.close()
+
+    def check_arrived(self, sender: str, counts: Sequence[tuple[int, int]] | None) -> None:
+        """Fail the job if it lacks rows of ``sender``. ``counts``: edges and the Data messages that were sent
+        for them before this message; None: the sender, which has ended, doesn't know any more."""
+        sent = None if counts is None else dict(counts)
+        for stream, remote in self._inputs.items():
+            if stream.member != self.roles.get(sender, sender) or remote.finished:
+                continue
+            if sent is None or sent.get(stream.edge, 0) > self._arrived.get(stream, 0):
+                self.execution.fail(rows_lost(sender))
 
     # ---- statistics, and time
 

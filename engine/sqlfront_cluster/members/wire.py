@@ -38,6 +38,9 @@ class JobWire:
         #: By stream, the number of Data messages that are on their way or have arrived; a message counts once
         #: the connection has it, so that nothing sent after a look at the number overtakes the message.
         self.sent: dict[EdgeStream, int] = {}
+        #: By stream from another member, the last limit sent (bytes), and the streams that were closed here.
+        self.limits: dict[EdgeStream, int] = {}
+        self.closed: set[EdgeStream] = set()
         self._decoders: dict[EdgeStream, BatchDecoder] = {}
 
     def send_data(self, stream: EdgeStream, batch: pa.RecordBatch | None, *, last: bool) -> int:
@@ -66,10 +69,12 @@ class JobWire:
 
     def acknowledge(self, stream: EdgeStream, limit: int) -> None:
         """Allow the stream's sender to send ``limit`` bytes, counted from the start of the stream."""
+        self.limits[stream] = limit
         self._send(stream, Acknowledge(self._job, stream.edge, limit))
 
     def close_input(self, stream: EdgeStream) -> None:
         """Tell the stream's sender that the receiver takes no more batches."""
+        self.closed.add(stream)
         self._send(stream, InputClosed(self._job, stream.edge))
 
     def _send(self, stream: EdgeStream, message: msgspec.Struct, body: Sequence[Part] = ()) -> None:

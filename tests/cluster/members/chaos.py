@@ -1,5 +1,5 @@
-"""Random light jobs on a simulated cluster with random faults: every job ends with the right answer or a
-named error, and nothing is left behind.
+"""Random light jobs on a simulated cluster with random faults, and the loss of single messages of every kind:
+every job ends with the right answer or a named error, and nothing is left behind.
 
     python -m tests.cluster.members.chaos --seeds 10000
 """
@@ -8,13 +8,30 @@ import argparse
 import sys
 import time
 from collections.abc import Callable, Iterable
+from math import inf
 from typing import Final
 
 import msgspec
 from msgspec.structs import replace
 
 from sqlfront_cluster.members.listing import JobListing
-from sqlfront_cluster.members.messages import CheckJobs, Ended, Submit, Terminate, UnknownJobs
+from sqlfront_cluster.members.messages import (
+    Acknowledge,
+    CheckJobs,
+    CheckParts,
+    CheckStreams,
+    Completed,
+    Data,
+    Ended,
+    Init,
+    InputClosed,
+    Message,
+    StreamsSent,
+    Submit,
+    Terminate,
+    UnknownJobs,
+    UnknownParts,
+)
 from sqlfront_engine.dag import DAG, Edge, EdgeConfig
 from sqlfront_engine.edges.queues import NOTHING
 from sqlfront_engine.engine import JobConfig
@@ -27,8 +44,18 @@ from tests.cluster.members.cluster import Cluster, Drain
 from tests.engine.jobs import Fails, First, Numbers
 
 MEMBERS: Final = ("m0", "m1", "m2", "client")
-#: Messages that may get lost while the connection holds; what is lost otherwise ends the connection.
-LOSABLE: Final = (Terminate, CheckJobs, UnknownJobs, Submit, Ended)
+#: Messages that may get lost while the connection holds: of jobs, and of the checker.
+OF_JOBS: Final = (Init, Completed, Data, Acknowledge, InputClosed, Terminate, Submit, Ended)
+OF_CHECKS: Final = (CheckJobs, UnknownJobs, CheckParts, UnknownParts, CheckStreams, StreamsSent)
+#: What gets lost in a seed, the chance of each message, and how many at most.
+LOSSES: Final[tuple[tuple[tuple[type[Message], ...], float, float], ...]] = (
+    ((), 0.0, 0),
+    ((), 0.0, 0),
+    ((Terminate, Submit, Ended, *OF_CHECKS), 0.3, inf),
+    ((*OF_JOBS, *OF_CHECKS), 0.01, inf),
+    ((*OF_JOBS, *OF_CHECKS), 0.1, inf),
+    *(((kind,), chance, most) for kind in OF_JOBS for chance, most in ((0.1, 1), (0.5, 1), (0.4, inf))),
+)
 TINY: Final = EdgeConfig(queue_size=2, receive_window=300)
 
 ROUTES: Final[tuple[Callable[[Edge], Edge], ...]] = (
@@ -69,7 +96,7 @@ class Chaos:
         # The chance that a losable message gets lost, that something breaks at a step, and how often at most:
         # what hangs must not be ended by the next fault.
         self._breaks = self.random.randint(0, 5)
-        self._loss = self.random.choice((0.0, 0.0, 0.3))
+        self._losable, self._loss, self._losses = self.random.choice(LOSSES)
         # Whether anything was lost or broken, so that data may be left without a job for a while.
         self._disturbed = self._loss > 0
         self._faults = self.random.choice((0.0, 0.0, 0.003, 0.02))
@@ -79,7 +106,10 @@ class Chaos:
         self.cluster.lost = self._lost
 
     def _lost(self, sender: str, receiver: str, message: msgspec.Struct) -> bool:
-        return isinstance(message, LOSABLE) and self.random.random() < self._loss
+        if not self._losses or not isinstance(message, self._losable) or self.random.random() >= self._loss:
+            return False
+        self._losses -= 1
+        return True
 
     def run(self) -> Outcome:
         """Let it all happen; raises :class:`Bug`."""

@@ -1,13 +1,16 @@
 """Random jobs and faults under a seed, and proof that this finds bugs: each planted one is found."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import pytest
 
+from sqlfront_cluster.members.checker import JobChecker
 from sqlfront_cluster.members.coordination import Coordination
+from sqlfront_cluster.members.job_table import EndedParts
 from sqlfront_cluster.members.listing import Listings
 from sqlfront_cluster.members.member import Member
+from sqlfront_cluster.members.messages import Data
 from sqlfront_cluster.members.participation import Participation
 from sqlfront_cluster.members.submissions import Submissions
 from sqlfront_cluster.members.wire import JobWire
@@ -50,7 +53,7 @@ def release_twice(self: Execution) -> None:
     RELEASE(self)
 
 
-def forget_nothing(self: Member, execution: Execution) -> None:
+def forget_nothing(*_: object) -> None:
     """The entry stays."""
 
 
@@ -100,6 +103,33 @@ def end_of_data_lost(self: RemoteInput, parcel: Parcel) -> None:
         ARRIVED(self, parcel)
 
 
+NO_DATA: dict[EdgeStream, int] = {}
+
+
+def gaps_ignored(self: Participation, sender: str, message: Data, body: Any) -> None:
+    self._arrived[EdgeStream(message.edge, sender)] = message.number
+    HEAR_DATA(self, sender, message, body)
+
+
+def stopped_jobs_not_checked(self: JobChecker, coordinations: Iterable[Coordination]) -> None:
+    ASK_PARTICIPANTS(self, [each for each in coordinations if each.known])
+
+
+def an_answer_forgotten(
+    self: EndedParts,
+    number: int,
+    now: float,
+    coordinator: str = "",
+    answer: Any = None,
+    sent: Any = NO_DATA,
+    roles: Any = NO_DATA,
+) -> None:
+    ADD(self, number, now, coordinator, None, sent, roles)
+
+
+HEAR_DATA = Participation._data
+ASK_PARTICIPANTS = JobChecker._ask_participants
+ADD = EndedParts.add
 RELEASE = Execution.release
 COUNT_DOWN = Execution._count_down
 REGISTER = Member._register
@@ -130,6 +160,15 @@ ARRIVED = RemoteInput.arrived
         (Coordination, "lost", lost_without_a_release),
         (Listings, "_finish", nothing),
         (Submissions, "unknown", nothing),
+        # Of lost messages.
+        (Coordination, "never_begun", nothing),
+        (JobChecker, "asked_by_coordinator", nothing),
+        (JobChecker, "_ask_participants", stopped_jobs_not_checked),
+        (JobChecker, "told_by_sender", nothing),
+        (JobChecker, "_drop_early", nothing),
+        (EndedParts, "add", an_answer_forgotten),
+        (Participation, "_data", gaps_ignored),
+        pytest.param(Participation, "told", nothing, marks=pytest.mark.cluster),
     ],
     ids=lambda value: getattr(value, "__name__", value),
 )
