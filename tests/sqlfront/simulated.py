@@ -19,7 +19,7 @@ from sqlfront.cluster.processes import ProcessMembers
 from sqlfront.cluster.service import TableService
 from sqlfront_cluster.launchers.running import RunningMember, network_settings
 from sqlfront_cluster.members.cluster_messages import Premises
-from sqlfront_cluster.members.keeper_names import KEEPER
+from sqlfront_cluster.members.keeper_names import keeper_name
 from sqlfront_cluster.members.membership import Membership, MembershipSettings, PutOutcome
 from sqlfront_cluster.network.tls.security import Security
 from sqlfront_cluster.network.transport import Peer
@@ -271,9 +271,12 @@ class TableTown(Kept):
         membership = Membership(
             engine,
             machine.transport,
-            MembershipSettings(KEEPER, "" if lite else name, lite, observes=name in self.observers),
+            MembershipSettings(
+                keeper_name(self.epoch), "" if lite else name, lite, observes=name in self.observers
+            ),
             resources,
             on_end=lambda error: self._note_end(name, error),
+            locate=lambda: keeper_name(self.epoch),
         )
         self.memberships[name] = membership
         running = cast(

@@ -472,6 +472,8 @@ class Keeper:
         self._closed = True
         self._forget_timer()
         logger.warning("another process is the keeper now; the keeper of epoch %d ends", self._tenure.epoch)
+        # Not under the lock, for which the network's threads may wait.
+        self._clock.call_at(self._clock.now(), self._transport.close)
         self._on_superseded()
 
     def _hear_in_recovery(self, recovery: Recovery, peer: Peer, message: msgspec.Struct) -> None:

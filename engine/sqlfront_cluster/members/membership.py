@@ -671,6 +671,7 @@ class Membership:
         self._tell_keeper(Heartbeat(now, self._missing_too_long()))
         if self._silent():
             self._dial_keeper()
+            self._later(RETRY, self._dial_keeper)
         self._later(self._period, self._beat)
 
     def _missing_too_long(self) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ import msgspec
 import pyarrow as pa
 
 from sqlfront_cluster.members.keeper import Keeper, KeeperSettings
-from sqlfront_cluster.members.keeper_names import KEEPER
+from sqlfront_cluster.members.keeper_names import keeper_name
 from sqlfront_cluster.members.membership import Membership, MembershipSettings
 from sqlfront_cluster.simulation import Simulation
 from sqlfront_engine.dag import DAG
@@ -17,6 +17,18 @@ from sqlfront_engine.edges.queues import NOTHING
 from sqlfront_engine.engine import DEFAULT_CONFIG, Engine, JobConfig
 from sqlfront_engine.jobs.light_job import LightJob
 from sqlfront_values.errors import OperationalError
+
+
+class SimulatedTenure:
+    """The right to be the keeper, as long as nobody has taken the office since."""
+
+    def __init__(self, kept: "Kept", epoch: int) -> None:
+        self.epoch = epoch
+        self._kept = kept
+
+    def is_held(self) -> bool:
+        """Whether this is still the last epoch."""
+        return self._kept.epoch == self.epoch
 
 
 class Kept:
@@ -29,14 +41,25 @@ class Kept:
         self.simulation.drop = self._note
         #: Every message that was sent: sender, receiver, message.
         self.said: list[tuple[str, str, msgspec.Struct]] = []
-        machine = self.simulation.machine(KEEPER)
-        self.keeper = Keeper(machine.transport, machine.clock, KeeperSettings(silence_limit))
+        self._settings = KeeperSettings(silence_limit)
+        self.epoch = 0
+        #: All keepers so far; the last one is :attr:`keeper`.
+        self.keepers: list[Keeper] = []
+        self.take_over()
         self.memberships: dict[str, Membership] = {}
         self.ends: dict[str, OperationalError | None] = {}
         for name in names:
             self.add(name)
         assert self.run(lambda: all(each.joined for each in self.memberships.values()))
         self.simulation.pass_time(0.5)
+
+    def take_over(self) -> None:
+        """Somebody becomes the keeper; members find it from now on."""
+        self.epoch += 1
+        machine = self.simulation.machine(keeper_name(self.epoch))
+        tenure = SimulatedTenure(self, self.epoch)
+        self.keeper = Keeper(machine.transport, machine.clock, self._settings, tenure=tenure)
+        self.keepers.append(self.keeper)
 
     def _ended(self, name: str, error: OperationalError | None) -> None:
         self.ends.setdefault(name, error)
@@ -47,8 +70,15 @@ class Kept:
         engine = Engine(clock=machine.clock, threads=(machine.workers, machine.workers), memory_limit=1 << 30)
         observes = name.startswith("observer")
         lite = observes or name.startswith("client")
-        settings = MembershipSettings(KEEPER, "" if lite else name, lite, observes=observes)
-        membership = Membership(engine, machine.transport, settings, on_end=partial(self._ended, name))
+        address = "" if lite else name
+        settings = MembershipSettings(keeper_name(self.epoch), address, lite, observes=observes)
+        membership = Membership(
+            engine,
+            machine.transport,
+            settings,
+            on_end=partial(self._ended, name),
+            locate=lambda: keeper_name(self.epoch),
+        )
         self.memberships[name] = membership
         membership.join()
         return membership

@@ -1,0 +1,270 @@
+"""A new keeper takes the place of a former one, in the simulation."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from sqlfront_cluster.members import keeper as keepers
+from sqlfront_cluster.members import recovery
+from sqlfront_cluster.members.applied_changes import AppliedChanges
+from sqlfront_cluster.members.cluster_messages import DocumentAnswer, DocumentChanged, Report
+from sqlfront_cluster.members.keeper import Keeper
+from sqlfront_cluster.members.keeper_names import KEEPER, keeper_name
+from sqlfront_cluster.members.member_list import MemberInfo, MemberList
+from sqlfront_cluster.members.membership import Membership, PutOutcome
+from sqlfront_cluster.members.partition_table import deal
+from sqlfront_values.errors import OperationalError
+from tests.cluster.members.chaos import Bug
+from tests.cluster.members.cluster import Endless
+from tests.cluster.members.keeper_chaos import explore
+from tests.cluster.members.kept import Kept
+from tests.cluster.members.test_membership import EVERYTHING, exchanged, put
+
+
+def succeeded(kept: Kept) -> bool:
+    """Whether the present keeper has taken over, and all use its list."""
+    return kept.keeper.members.epoch == kept.epoch and kept.agreed()
+
+
+def replaced(kept: Kept) -> None:
+    """The keeper dies, and another one takes over."""
+    kept.kill(keeper_name(kept.epoch))
+    kept.take_over()
+    assert kept.run(lambda: succeeded(kept), 3)
+
+
+# ---- what survives
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_members_partitions_documents_and_jobs_survive(seed: int) -> None:
+    kept = Kept("m0", "m1", "m2", "client", seed=seed)
+    put(kept, "m0", "table", b"1", 0)
+    before = kept.keeper.members
+    job = kept.submit(exchanged(Endless()), "client")
+    kept.simulation.pass_time(0.1)
+    replaced(kept)
+
+    after = kept.keeper.members
+    assert (after.members, after.owners, after.dealt) == (before.members, before.owners, before.dealt)
+    assert after.version > before.version and after.accepts(before.version)
+    assert {key: each.content for key, each in kept.keeper.documents.items()} == {"table": b"1"}
+    assert kept.ends == {}
+    job.cancel()
+    assert sorted(kept.read(kept.submit(exchanged(), "client"))) == EVERYTHING
+    assert put(kept, "m1", "table", b"2", 1) == DocumentAnswer(1, stored=True, version=2**32 + 1, epoch=2)
+
+
+def test_keepers_may_follow_each_other() -> None:
+    kept = Kept("m0", "m1")
+    put(kept, "m0", "table", b"1", 0)
+    for _ in range(4):
+        replaced(kept)
+    assert kept.keeper.members.epoch == 5
+    assert kept.memberships["m1"].documents["table"].content == b"1"
+
+
+def test_a_member_that_does_not_report_is_removed_after_the_silence_limit() -> None:
+    kept = Kept("m0", "m1", "m2")
+    put(kept, "m0", "table", b"1", 0)
+    before = kept.keeper.members
+    kept.kill(KEEPER)
+    kept.kill("m1")
+    kept.take_over()
+    assert kept.run(lambda: succeeded(kept), 7)
+
+    after = kept.keeper.members
+    assert [each.name for each in after.members] == ["m0", "m2"]
+    for old, new in zip(before.owners, after.owners, strict=True):
+        assert new == old or (old == "m1" and new in ("m0", "m2"))
+    assert not after.accepts(before.version)
+    assert sorted(kept.read(kept.submit(exchanged(), "m0"))) == EVERYTHING
+
+
+def test_a_newcomer_joins_the_new_keeper() -> None:
+    kept = Kept("m0", "m1")
+    kept.kill(KEEPER)
+    kept.take_over()
+    kept.add("m2")
+    assert kept.run(lambda: kept.memberships["m2"].joined and succeeded(kept), 5)
+    assert [each.name for each in kept.keeper.members.members] == ["m0", "m1", "m2"]
+
+
+def test_a_member_that_was_leaving_leaves() -> None:
+    kept = Kept("m0", "m1", "m2")
+    job = kept.submit(exchanged(Endless()), "m2")
+    kept.memberships["m2"].leave()
+    kept.simulation.pass_time(1)
+    replaced(kept)
+    assert "m2" in kept.keeper.members and "m2" not in kept.keeper.members.data_members
+    job.cancel()
+    assert kept.run(lambda: kept.ends == {"m2": None})
+    assert kept.run(lambda: "m2" not in kept.keeper.members and kept.agreed())
+
+
+def test_without_a_new_keeper_the_members_end_with_their_leases() -> None:
+    kept = Kept("m0", "m1")
+    kept.kill(KEEPER)
+    outcomes: list[PutOutcome] = []
+    kept.simulation.pass_time(1)
+    kept.memberships["m0"].put("table", b"1", 0, outcomes.append)
+    assert kept.run(lambda: not kept.alive, 7)
+    (error,) = outcomes
+    assert isinstance(error, OperationalError) and error.sqlstate == "08006"
+    assert "nothing was changed" in str(error)
+
+
+# ---- changes that are half done
+
+
+@pytest.mark.parametrize("has_it", [("m0",), ("m1",), ("client",), ("m0", "m1", "client"), ()])
+def test_a_change_is_finished_and_answered_once_whoever_had_it(has_it: tuple[str, ...]) -> None:
+    kept = Kept("m0", "m1", "client")
+    put(kept, "m0", "table", b"1", 0)
+    kept.simulation.drop = lambda sender, receiver, message: (
+        isinstance(message, DocumentChanged) and receiver not in has_it
+    )
+    outcomes: list[PutOutcome] = []
+    kept.memberships["client"].put("table", b"2", 1, outcomes.append)
+    kept.simulation.pass_time(0.5)
+    assert not outcomes or len(has_it) == 3
+    kept.simulation.drop = lambda sender, receiver, message: False
+    replaced(kept)
+
+    assert kept.run(lambda: len(outcomes) == 1, 2)
+    assert isinstance(outcomes[0], DocumentAnswer) and outcomes[0].stored
+    assert kept.run(
+        lambda: all(
+            each.documents["table"].content == b"2" and each.documents["table"].version == outcomes[0].version
+            for each in kept.memberships.values()
+            if isinstance(outcomes[0], DocumentAnswer)
+        ),
+        1,
+    )
+
+
+def test_a_change_that_waits_for_a_keeper_is_made_by_the_next_one() -> None:
+    kept = Kept("m0", "m1")
+    kept.kill(KEEPER)
+    kept.simulation.pass_time(0.1)
+    outcomes: list[PutOutcome] = []
+    kept.memberships["m0"].put("table", b"1", 0, outcomes.append)
+    kept.simulation.pass_time(0.5)
+    assert not outcomes
+    kept.take_over()
+    assert kept.run(lambda: bool(outcomes), 3)
+    assert isinstance(outcomes[0], DocumentAnswer) and outcomes[0].stored
+
+
+# ---- the former keeper
+
+
+def test_a_former_keeper_that_wakes_up_decides_nothing() -> None:
+    kept = Kept("m0", "m1", "client")
+    put(kept, "m0", "table", b"1", 0)
+    former = kept.keeper
+    # These are in its sockets when it goes on.
+    kept.memberships["client"].put("table", b"2", 1, lambda outcome: None)
+    kept.pause(KEEPER, 9)
+    kept.simulation.pass_time(2.5)
+    kept.take_over()
+    assert kept.run(lambda: succeeded(kept), 2)
+    content = kept.keeper.documents
+    kept.said.clear()
+    kept.simulation.pass_time(20)
+
+    assert not [message for sender, _, message in kept.said if sender == KEEPER]
+    assert kept.keeper.documents == content
+    assert kept.ends == {} and kept.agreed()
+    assert not former._confirm()
+
+
+def test_members_ignore_messages_of_lower_epochs() -> None:
+    kept = Kept("m0", "m1")
+    replaced(kept)
+    membership = kept.memberships["m0"]
+    keeper = membership._keeper
+    assert keeper is not None
+    for epoch, heard in ((1, None), (2, b"x")):
+        membership.received(keeper, DocumentChanged("k", 2**33, b"x", epoch=epoch), None)
+        found = membership.documents.get("k")
+        assert (found.content if found is not None else None) == heard
+
+
+# ---- reports
+
+
+def _report(version: int, names: str, seen: int, epoch: int = 1) -> Report:
+    members = tuple(map(MemberInfo, names.split()))
+    return Report(MemberList(version, members, (), epoch=epoch), version, seen)
+
+
+def test_the_state_is_that_of_the_member_with_most_changes_in_the_latest_list() -> None:
+    reports = {"a": _report(7, "a b", 4), "b": _report(6, "a b c", 5), "c": _report(6, "a b c", 9)}
+    found = recovery.recovered(reports)
+    assert (found.list.version, found.reporter, found.version) == (7, "b", 5)
+
+
+def test_a_list_of_a_later_epoch_is_later_whatever_its_version() -> None:
+    reports = {"a": _report(3, "a", 4, epoch=2), "b": _report(9, "a b", 8)}
+    assert recovery.recovered(reports).list.epoch == 2
+    assert recovery.recovered(reports).reporter == "a"
+
+
+# ---- random keepers
+
+
+def test_random_losses_of_keepers() -> None:
+    count, total = explore(range(150))
+    assert count == 150
+    assert total.takeovers > 200 and total.made > 1000
+
+
+def least_changes(reports: Mapping[str, Report]) -> recovery.Recovered:
+    found = recovery.recovered(reports)
+    fewest = min((name for name in reports if name in found.list), key=lambda name: reports[name].seen)
+    return replace(found, reporter=fewest, version=reports[fewest].seen)
+
+
+def all_dealt_anew(self: Keeper, original: Any = Keeper._publish_recovered) -> None:
+    original(self)
+    names = [each.name for each in self.members.members if not each.lite]
+    self.members = replace(self.members, owners=deal(names[::-1], len(self.members.owners)))
+
+
+def no_new_connection(self: Membership, peer: Any, original: Any = Membership._meet_keeper) -> None:
+    """The former keeper's messages count as well."""
+    former = self._keeper
+    original(self, peer)
+    if former is not None:
+        former.close = lambda reason: None  # type: ignore[method-assign]
+
+
+PLANTED: list[tuple[str, Callable[[pytest.MonkeyPatch], None]]] = [
+    ("half-done changes are lost", lambda patch: patch.setattr(keepers, "recovered", least_changes)),
+    ("partitions are dealt anew", lambda patch: patch.setattr(Keeper, "_publish_recovered", all_dealt_anew)),
+    ("requests are carried out twice", lambda patch: patch.setattr(AppliedChanges, "find", lambda *_: None)),
+    (
+        "lower epochs are accepted",
+        lambda patch: (
+            patch.setattr(Membership, "_is_from_keeper", lambda *_: True),
+            patch.setattr(Membership, "_meet_keeper", no_new_connection),
+            patch.setattr(Keeper, "_confirm", lambda self: not self._closed),
+        )[0],
+    ),
+    (
+        "versions begin anew",
+        lambda patch: patch.setattr(keepers, "first_version", lambda epoch, latest: max(1, latest - 3)),
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "plant"), PLANTED, ids=[name for name, _ in PLANTED])
+def test_planted_bugs_are_found(
+    name: str, plant: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plant(monkeypatch)
+    with pytest.raises(Bug):
+        explore(range(1000))
