@@ -70,6 +70,12 @@ class MemoryBudget:
         """The number of bytes charged now."""
         return self._charged - sum(list(self._released))
 
+    @property
+    def free(self) -> int:
+        """The number of bytes that fit now into this budget and all its parents, 0 if none fit."""
+        free = max(0, self.limit - self.used)
+        return free if self.parent is None else min(free, self.parent.free)
+
     def charge(self, size: int, operator: str) -> None:
         """Count ``size`` more bytes in this budget and in all its parents. Raises OperationalError, which
         names ``operator``, and counts nothing, if a limit would be exceeded and ``relief`` frees too

@@ -13,8 +13,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from sqlfront_cluster.members.membership import Membership
+from sqlfront_connectors.memory.spread.room import ROOM, decode_room
+from sqlfront_connectors.memory.spread.store import STORE
 from sqlfront_connectors.memory.spread.table import LOST, SpreadTable, place_anew
-from sqlfront_values.errors import Error
+from sqlfront_values.errors import NO_MEMORY, Error, OperationalError
 
 if TYPE_CHECKING:
     from sqlfront.cluster.processes import ProcessMembers
@@ -27,24 +29,42 @@ logger = logging.getLogger(__name__)
 
 class Handover:
     """The handover of the member of ``membership``. ``members``: the session that moves the tables, on the
-    same member. ``is_over``: returns True once the member may wait no longer."""
+    same member. ``bytes_of``: returns the size of the member's share of a version. ``is_over``: returns True
+    once the member may wait no longer."""
 
     def __init__(
-        self, members: "ProcessMembers", membership: Membership, is_over: Callable[[], bool]
+        self,
+        members: "ProcessMembers",
+        membership: Membership,
+        bytes_of: Callable[[str], int],
+        is_over: Callable[[], bool],
     ) -> None:
         self._members = members
         self._membership = membership
+        self._bytes_of = bytes_of
         self._is_over = is_over
         # Tables of which parts were lost with other members: nobody can read them.
         self._unreadable: set[str] = set()
 
     def run(self) -> bool:
         """Move the rows, and return True if no other member misses a row when this member ends: all tables
-        are on others, or there is no other member. Return False if ``is_over`` came first."""
-        while not self._is_over():
+        are on others, or there is no other member. Return False if ``is_over`` came first, or the member
+        was removed meanwhile. Raises
+        OperationalError (53200) if the others have no room; then the member gets its share of the partitions
+        again."""
+        try:
+            return self._run()
+        except OperationalError:
+            if not self._is_over():
+                self._membership.hand_over(ends=True)
+            raise
+
+    def _run(self) -> bool:
+        while self._membership.joined and not self._is_over():
             if not self._others():
                 return True
             if not self._is_marked():
+                self._check_room()
                 self._membership.hand_over()
             elif self._move_all():
                 return True
@@ -64,8 +84,24 @@ class Handover:
             if name in table.snapshot().holders and table.identity not in self._unreadable
         )
 
-    def _others(self) -> bool:
-        return bool({*self._members.member_list.heirs} - {self._membership.name})
+    def _others(self) -> tuple[str, ...]:
+        return tuple(name for name in self._members.member_list.heirs if name != self._membership.name)
+
+    def _check_room(self) -> None:
+        """Raise OperationalError (53200) unless the other members have room for this member's rows."""
+        needed = sum(self._bytes_of(table.snapshot().held.key or "") for table in self.tables())
+        try:
+            answers = self._members.ask(STORE, dict.fromkeys(self._others(), ROOM))
+        except OperationalError as error:
+            logger.warning("the other members' room is not known: %s", error)
+            return
+        free = sum(map(decode_room, answers.values()))
+        if needed > free:
+            raise OperationalError(
+                f"the rows of member {self._membership.name} have {needed:,} bytes, and the other"
+                f" {len(answers)} members have room for {free:,} bytes",
+                sqlstate=NO_MEMORY,
+            )
 
     def _is_marked(self) -> bool:
         return self._membership.name in self._members.member_list.handing_over
@@ -77,6 +113,8 @@ class Handover:
             place_anew(table)
         except Error as error:
             logger.warning("`%s` could not be handed over: %s", table.name, error)
+            if error.sqlstate == NO_MEMORY:
+                raise
             if error.sqlstate == LOST:
                 self._unreadable.add(table.identity)
             return error.sqlstate == LOST

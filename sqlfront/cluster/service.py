@@ -5,13 +5,14 @@ gone."""
 
 import logging
 import threading
+from collections.abc import Callable
 from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING
 
 import sqlfront_connectors.registry  # noqa: F401 - makes the connectors' processors known to the member
 from sqlfront.cluster import caretaker as caretakers
-from sqlfront.cluster import processes
+from sqlfront.cluster import handover, processes
 from sqlfront.config import Config
 from sqlfront.observability.tracing.availability import check_tracing
 from sqlfront_cluster.durable_tasks.task_door import TASKS, TaskDoor
@@ -78,6 +79,12 @@ class TableService(ShareHolder):
         running.membership.list_watchers.append(self._look_after)
         if self._job_store:
             running.membership.list_watchers.append(self._begin_to_stand_by)
+
+    def hand_over(self, is_over: Callable[[], bool]) -> bool:
+        """Move the member's rows of memory tables to the other members
+        (:class:`~sqlfront.cluster.handover.Handover`)."""
+        members = processes.ProcessMembers(self._running)
+        return handover.Handover(members, self._running.membership, self._store.bytes_of, is_over).run()
 
     def leave(self) -> None:
         """Leave the durable jobs that this member coordinates to other members."""

@@ -34,7 +34,7 @@ from sqlfront_cluster.launchers.by_hand import FirstMember, join
 from sqlfront_cluster.launchers.child import serve
 from sqlfront_cluster.launchers.end_of_process import EndOfProcess
 from sqlfront_cluster.launchers.local import LocalCluster
-from sqlfront_cluster.launchers.running import MemberOptions, RunningMember
+from sqlfront_cluster.launchers.running import HANDOVER_TIMEOUT, MemberOptions, RunningMember
 from sqlfront_cluster.members.listing import JobListing, wait_for_jobs
 from sqlfront_cluster.members.member_list import MemberList
 from sqlfront_cluster.network.addresses import UNIX_PREFIX, Address
@@ -86,13 +86,17 @@ def _member(options: argparse.Namespace) -> int:
             processor_modules=modules,
         )
         joined = f"member {running.membership.name} has joined {options.join}"
-        return serve(running, wait_for_input=False, ready=partial(print, joined, flush=True))
+        ready = partial(print, joined, flush=True)
+        return serve(running, wait_for_input=False, ready=ready, timeout=options.handover_timeout)
     first = FirstMember(
         options.bind, security, tables, files=files, user_code=user_code, processor_modules=modules
     )
     keeps = f"member {first.running.membership.name} keeps a new cluster at {first.address}"
     try:
-        return serve(first.running, wait_for_input=False, ready=partial(print, keeps, flush=True))
+        # The cluster ends with its keeper, so that nobody would read rows that were handed over.
+        return serve(
+            first.running, wait_for_input=False, ready=partial(print, keeps, flush=True), timeout=0.0
+        )
     finally:
         first.close()
 
@@ -326,6 +330,14 @@ def _parser() -> argparse.ArgumentParser:
     _add_job_store(member, "the member stands by")
     _add_file_access(member)
     _add_user_code(member)
+    member.add_argument(
+        "--handover-timeout",
+        type=float,
+        default=HANDOVER_TIMEOUT,
+        metavar="SECONDS",
+        help="how long a member that gets SIGTERM may move its rows to other members; what is left then is"
+        f" lost (default: {HANDOVER_TIMEOUT:g})",
+    )
     add_encryption(member)
     member.set_defaults(function=_member)
     cluster = commands.add_parser("cluster", help="members on this machine")

@@ -428,9 +428,10 @@ class TableTown(Kept):
     def leave(self, name: str) -> Statement:
         """SIGTERM to a member: its rows go to others, and then it leaves."""
         session, membership = SimulatedSession(self, self._running[name]), self.memberships[name]
+        store = self.services[name]._store
 
         def code() -> None:
-            if Handover(session, membership, lambda: False).run():
+            if Handover(session, membership, store.bytes_of, lambda: False).run():
                 membership.leave()
 
         return Statement(name, code)

@@ -1,6 +1,6 @@
 """A networked member (or client) of a cluster in the process that uses it, with methods that wait."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from itertools import count
 from os import getpid
 from threading import Condition, Event
@@ -29,6 +29,10 @@ PRODUCT: Final = "0.1.0"
 JOIN_TIMEOUT: Final = 30.0
 
 
+#: Seconds of a handover at most: some 10 GB on a slow network.
+HANDOVER_TIMEOUT: Final = 300.0
+
+
 class MemberOptions(msgspec.Struct, frozen=True):
     """The options of a member or client.
 
@@ -38,7 +42,9 @@ class MemberOptions(msgspec.Struct, frozen=True):
     tasklets, None = one per core. ``memory_limit``: bytes that jobs may hold, None = six tenths of the
     machine's memory. ``files``: the files that jobs may open on the member. ``user_code``: whether the member
     runs functions that other members send. ``processor_modules``: modules whose processors it runs anyway.
-    ``observes``: a client that gets no place in the member list, and submits its jobs to members."""
+    ``observes``: a client that gets no place in the member list, and submits its jobs to members.
+    ``handover_timeout``: seconds for which a member that leaves may move its rows to other members; the rows
+    that are left then are lost with the member."""
 
     name: str
     keeper: str
@@ -50,6 +56,7 @@ class MemberOptions(msgspec.Struct, frozen=True):
     user_code: bool = False
     processor_modules: tuple[str, ...] = ()
     observes: bool = False
+    handover_timeout: float = HANDOVER_TIMEOUT
 
 
 class MemberService(Protocol):
@@ -63,6 +70,11 @@ class MemberService(Protocol):
     def attach(self, running: "RunningMember") -> None:
         """Receive the member to which the service belongs; called once, before the member joins its
         cluster."""
+
+    def hand_over(self, is_over: Callable[[], bool]) -> bool:
+        """Move to other members what is lost otherwise when the member ends; called before the member begins
+        to leave its cluster. Returns True if all was moved, False if ``is_over`` returned True before. Raises
+        OperationalError if the other members have no room, and then the member has to stay."""
 
     def leave(self) -> None:
         """Stop work that other members can take over; called before the member begins to leave its
@@ -80,6 +92,10 @@ class Resources:
 
     def attach(self, running: "RunningMember") -> None:
         """Do nothing: the resources need no member."""
+
+    def hand_over(self, is_over: Callable[[], bool]) -> bool:
+        """Return True: the resources have nothing that others could miss."""
+        return True
 
     def leave(self) -> None:
         """Do nothing: the resources do no work."""

@@ -40,6 +40,13 @@ class TableMemory:
             reference.memory, reference.identity, reference.size = self, id(part), size
             _REFERENCES[id(reference)] = reference
 
+    def free(self) -> int:
+        """Return how many bytes the account could be charged with, after versions that nobody needs were
+        freed."""
+        if self.budget.relief is not None:
+            self.budget.relief()
+        return self.budget.free
+
     def charge(self, size: int, table: str) -> None:
         """Charge ``size`` bytes to the budget in the name of the table ``table``; the caller has to release
         them. Raises OperationalError if the budget is exceeded even after a garbage collection."""

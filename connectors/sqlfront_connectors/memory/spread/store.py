@@ -1,6 +1,7 @@
 """The store in which a member keeps its shares of spread memory tables (tables whose rows are distributed
 over the members of a cluster)."""
 
+import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
@@ -15,6 +16,7 @@ from sqlfront_connectors.memory.segments.share import TableShare
 from sqlfront_connectors.memory.segments.table_memory import TableMemory
 from sqlfront_connectors.memory.spread.chunk_counts import ChunkCount, counted
 from sqlfront_connectors.memory.spread.lookup import Lookup, found
+from sqlfront_connectors.memory.spread.room import Room, encode_room
 from sqlfront_connectors.memory.spread.row_changes import RowChange, changed_share
 from sqlfront_engine.processor import ProcessorContext
 from sqlfront_values.decoders import make_decoder
@@ -27,7 +29,7 @@ _MOST_REFUSED: Final = 1000
 #: send lookups.
 STORE: Final = "memory:store"
 
-Question: TypeAlias = Lookup | RowChange | ChunkCount
+Question: TypeAlias = Lookup | RowChange | ChunkCount | Room
 _decode: Final = make_decoder(Question)
 
 
@@ -112,10 +114,13 @@ class TableStore(Mapping[str, object], RequestService):
         :class:`~sqlfront_connectors.memory.spread.lookup.Lookup` is answered by the rows; a
         :class:`~sqlfront_connectors.memory.spread.row_changes.RowChange` makes a share and is answered by the
         share's statistics and the number of rows written; a
-        :class:`~sqlfront_connectors.memory.spread.chunk_counts.ChunkCount` is answered by the counts. Raises
+        :class:`~sqlfront_connectors.memory.spread.chunk_counts.ChunkCount` is answered by the counts; a
+        :class:`~sqlfront_connectors.memory.spread.room.Room` is answered by the free bytes. Raises
         OperationalError if the question is malformed, the share is gone, partitions have moved since the
         question was made, or memory is short."""
         question = decode_question(content)
+        if isinstance(question, Room):
+            return encode_room(sys.maxsize if self.memory is None else self.memory.free())
         self.check_dealt(question.dealt, question.table)
         key = question.base if isinstance(question, RowChange) else question.version
         share = self.share(key, question.table)
@@ -137,6 +142,11 @@ class TableStore(Mapping[str, object], RequestService):
         with self._lock:
             if self._shares.pop(key, None) is None:
                 self._refused.append(key)
+
+    def bytes_of(self, key: str) -> int:
+        """Return the size of the share under ``key`` in memory in bytes, 0 if there is none."""
+        share = self._shares.get(key)
+        return 0 if share is None else share.size
 
     @property
     def versions(self) -> tuple[str, ...]:

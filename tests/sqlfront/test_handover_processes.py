@@ -1,0 +1,218 @@
+"""SIGTERM to a member's process: its rows go to the others, while clients read and write."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import random
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+
+import sqlfront
+from sqlfront.cluster.processes import SERVICE
+from sqlfront_cluster.launchers.local import LocalCluster
+from sqlfront_values.errors import OperationalError
+
+pytestmark = pytest.mark.cluster
+
+ACCOUNTS = 3000
+BALANCE = 100
+SECRET = "a secret"
+#: Seconds that a leave may take here.
+PATIENCE = 60.0
+
+
+class Town:
+    """Three members in processes, and a table of accounts with a known sum."""
+
+    def __init__(self, memory_limit: int | None = None) -> None:
+        self.cluster = LocalCluster(
+            3,
+            workers=1,
+            service=SERVICE,
+            secret=SECRET.encode(),
+            silence_limit=5.0,
+            memory_limit=memory_limit,
+        )
+        self.connection = self.connect()
+        self.sql("CREATE TABLE accounts (k BIGINT, v BIGINT) USING memory CLUSTERED BY (k)")
+        self.sql(f"INSERT INTO accounts SELECT id, {BALANCE} FROM range({ACCOUNTS})")
+
+    def connect(self) -> sqlfront.Connection:
+        address = f"sqlfront://{self.cluster.address.removeprefix('unix:')}"
+        return sqlfront.connect(address, secret=SECRET, workers=1, timeout=60)
+
+    def sql(self, text: str) -> list[tuple[object, ...]]:
+        cursor = self.connection.execute(text)
+        return [tuple(row) for row in cursor.fetchall()] if cursor.description else []
+
+    def total(self) -> list[tuple[object, ...]]:
+        return self.sql("SELECT count(*), sum(v) FROM accounts")
+
+    def signal(self, name: str, number: int) -> None:
+        os.kill(self.cluster.processes[name].pid, number)
+
+    def close(self) -> None:
+        self.connection.close()
+        self.cluster.close()
+
+
+@contextlib.contextmanager
+def opened(memory_limit: int | None = None) -> Iterator[Town]:
+    town = Town(memory_limit)
+    try:
+        yield town
+    finally:
+        town.close()
+
+
+def until(fact: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not fact():
+        assert time.monotonic() < deadline, "it never came true"
+        time.sleep(0.02)
+
+
+class Clients:
+    """Four clients that read the sum and move money from one account to another."""
+
+    def __init__(self, town: Town) -> None:
+        self.wrong: list[str] = []
+        self.reads = self.writes = 0
+        self._town = town
+        self._stop = threading.Event()
+        works = (self._read, self._read, self._read, self._write)
+        self._threads = [threading.Thread(target=self._loop, args=(work,)) for work in works]
+
+    def __enter__(self) -> Clients:
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        for thread in self._threads:
+            thread.join(PATIENCE)
+            if thread.is_alive():
+                self.wrong.append("a client hangs")
+
+    def _loop(self, work: Callable[[sqlfront.Connection], None]) -> None:
+        with self._town.connect() as connection:
+            while not self._stop.is_set():
+                try:
+                    work(connection)
+                except OperationalError as error:
+                    if error.sqlstate not in ("40001", "08006", "55P03"):
+                        self.wrong.append(repr(error))
+                        return
+                except Exception as error:  # noqa: BLE001 - told at the end
+                    self.wrong.append(repr(error))
+                    return
+
+    def _read(self, connection: sqlfront.Connection) -> None:
+        key = random.randrange(ACCOUNTS)
+        rows = connection.execute("SELECT count(*), sum(v) FROM accounts").fetchall()
+        if [tuple(row) for row in rows] != [(ACCOUNTS, ACCOUNTS * BALANCE)]:
+            self.wrong.append(f"the sum is {rows}")
+        if len(connection.execute("SELECT v FROM accounts WHERE k = ?", [key]).fetchall()) != 1:
+            self.wrong.append(f"account {key} is lost")
+        self.reads += 1
+
+    def _write(self, connection: sqlfront.Connection) -> None:
+        giver, taker = random.sample(range(ACCOUNTS), 2)
+        connection.execute(
+            f"UPDATE accounts SET v = v + CASE WHEN k = {giver} THEN -1 ELSE 1 END"
+            f" WHERE k IN ({giver}, {taker})"
+        )
+        self.writes += 1
+
+
+@pytest.fixture(autouse=True)
+def quiet(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.CRITICAL)
+
+
+def test_a_member_that_leaves_hands_over_while_clients_read_and_write() -> None:
+    with opened() as town:
+        with Clients(town) as clients:
+            until(lambda: clients.reads > 5 and clients.writes > 2)
+            reads, writes = clients.reads, clients.writes
+            town.signal("local-1", signal.SIGTERM)
+            code = town.cluster.processes["local-1"].wait(PATIENCE)
+            until(lambda: clients.reads > reads + 5 and clients.writes > writes + 2)
+        assert clients.wrong == []
+        assert code == 0, town.cluster.log("local-1")
+        assert town.total() == [(ACCOUNTS, ACCOUNTS * BALANCE)]
+        assert "was handed over" in town.cluster.log("local-1")
+
+
+def test_temporary_tables_are_handed_over_too() -> None:
+    with opened() as town:
+        town.sql("CREATE TEMPORARY VIEW some AS SELECT id AS k FROM range(100)")
+        town.sql("CACHE TABLE some")
+        town.signal("local-2", signal.SIGTERM)
+        assert town.cluster.processes["local-2"].wait(PATIENCE) == 0
+        assert town.sql("SELECT count(*), sum(k) FROM some") == [(100, 4950)]
+        assert town.total() == [(ACCOUNTS, ACCOUNTS * BALANCE)]
+
+
+def test_a_second_signal_ends_a_member_at_once() -> None:
+    with opened() as town:
+        # A stopped member never adopts the member list, so that the handover can't go on.
+        town.signal("local-2", signal.SIGSTOP)
+        try:
+            town.signal("local-1", signal.SIGTERM)
+            time.sleep(0.3)
+            assert town.cluster.processes["local-1"].poll() is None
+            town.signal("local-1", signal.SIGTERM)
+            assert town.cluster.processes["local-1"].wait(PATIENCE) == 0
+        finally:
+            town.signal("local-2", signal.SIGCONT)
+
+
+def test_a_member_killed_in_a_handover_loses_its_rows_by_name() -> None:
+    with opened() as town:
+        town.signal("local-2", signal.SIGSTOP)
+        try:
+            town.signal("local-1", signal.SIGTERM)
+            time.sleep(0.3)
+            town.signal("local-1", signal.SIGKILL)
+            town.cluster.processes["local-1"].wait(PATIENCE)
+        finally:
+            town.signal("local-2", signal.SIGCONT)
+        with pytest.raises(OperationalError, match="were lost with local-1"):
+            until(lambda: town.total() == [])
+
+
+def test_a_member_stays_where_the_others_have_no_room() -> None:
+    with opened(memory_limit=24 << 20) as town:
+        # Each member has 17.6 of its 24 MiB in use: two members have no room for the rows of the third one.
+        for name in ("first", "second", "third"):
+            town.sql(f"CREATE TABLE {name} (k BIGINT, v BIGINT) USING memory CLUSTERED BY (k)")
+            town.sql(f"INSERT INTO {name} SELECT id, id FROM range(1100000)")
+        town.signal("local-1", signal.SIGTERM)
+        until(lambda: "stays: " in town.cluster.log("local-1"))
+        assert "room for" in town.cluster.log("local-1")
+        until(lambda: "local-1" in town.cluster.members.owners)
+        assert town.sql("SELECT count(*), sum(v) FROM third") == [(1100000, 1100000 * 1099999 // 2)]
+        town.signal("local-1", signal.SIGTERM)
+        assert town.cluster.processes["local-1"].wait(PATIENCE) == 0
+
+
+def test_partitions_move_to_a_member_that_joins() -> None:
+    with opened() as town, Clients(town) as clients:
+        (name,) = town.cluster.add(1)
+
+        def even() -> bool:
+            owned = [town.cluster.members.owners.count(each) for each in town.cluster.members.heirs]
+            return len(owned) == 4 and max(owned) - min(owned) <= 1
+
+        until(even)
+        assert town.total() == [(ACCOUNTS, ACCOUNTS * BALANCE)]
+        assert name in town.cluster.members.owners
+    assert clients.wrong == []
