@@ -97,9 +97,9 @@ def test_a_batch_stays_whole_beside_filled_queues() -> None:
     assert output.offer(batch(1, 2))
     assert output.offer(batch(3, 4))
 
-    assert [drain(target) for target in targets] == [[1, 3, 4], [2]]
+    assert [drain(target) for target in targets] == [[1], [2, 3, 4]]
     assert output.offer(batch(5))
-    assert [drain(target) for target in targets] == [[], [5]]
+    assert [drain(target) for target in targets] == [[5], []]
 
 
 def test_a_divided_batch_takes_no_turn_of_another_member() -> None:
