@@ -18,9 +18,9 @@ import numpy as np
 import pyarrow as pa
 
 from sqlfront.jobs import listing as job_listing
+from sqlfront.light_jobs.listing import listing
 from sqlfront.observability import history
 from sqlfront.state.plans import Plan
-from sqlfront_cluster.members.listing import JobListing, wait_for_jobs
 from sqlfront_cluster.members.member import Member
 from sqlfront_cluster.members.member_list import NOBODY, MemberList, alone
 from sqlfront_connectors.arrow import ArrowTable
@@ -105,14 +105,6 @@ def unknown_table(schema: str, name: str, known: Iterable[str]) -> Error:
         "TABLE_OR_VIEW_NOT_FOUND",
         f"The table or view {quoted((schema, name))} cannot be found. The tables are {tables}.",
     )
-
-
-def listing(runner: Engine | Member) -> JobListing:
-    """Return the running queries of all members, oldest first, and the names of the members that don't
-    answer. Raises OperationalError if the session is closed while members are asked."""
-    if isinstance(runner, Member):
-        return wait_for_jobs(runner.list_jobs)
-    return JobListing(tuple(sorted(runner.jobs(), key=lambda job: job.started)))
 
 
 # ---- rows

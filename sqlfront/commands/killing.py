@@ -1,7 +1,7 @@
 """KILL QUERY: cancel a running query of any session."""
 
 from sqlfront.commands.run import NOTHING, CommandOutcome, StatementRun
-from sqlfront.system_tables import listing
+from sqlfront.light_jobs.listing import listing
 from sqlfront_cluster.members.member import Member
 from sqlfront_planner.statements.structs import KillQuery
 from sqlfront_planner.tokens.marks import PositionalParameter

@@ -9,8 +9,8 @@ import pyarrow as pa
 
 from sqlfront.light_jobs.handle import Wait
 from sqlfront.light_jobs.job import Job
+from sqlfront.light_jobs.listing import listing
 from sqlfront.state.context import Context
-from sqlfront.system_tables import listing
 from sqlfront_cluster.members.listing import wait_for_jobs
 from sqlfront_cluster.members.member import Member
 from sqlfront_engine.engine import Engine
