@@ -38,6 +38,7 @@ from sqlfront_cluster.members.messages import (
     CancelQuery,
     CheckJobs,
     CheckParts,
+    CheckRequests,
     CheckStreams,
     Completed,
     Data,
@@ -47,6 +48,7 @@ from sqlfront_cluster.members.messages import (
     JobList,
     ListJobs,
     Request,
+    RequestsHandled,
     StreamsSent,
     Submit,
     Terminate,
@@ -616,6 +618,10 @@ class Member:
                 self.requests.answered(peer.name, message, body)
             case Request():
                 self.requests.asked(peer, message, body)
+            case CheckRequests():
+                peer.send(RequestsHandled(message.requests))
+            case RequestsHandled():
+                self.requests.handled(peer.name, message)
             case Init():
                 self._init(peer, message)
             case Data() | InputClosed() | Acknowledge():

@@ -248,6 +248,20 @@ class Answer(Message, frozen=True):
     error: ErrorData | None = None
 
 
+class CheckRequests(Message, frozen=True):
+    """A question about the :class:`Request`s with these numbers, whose answers have not arrived. The receiver
+    handles it after all messages before it, and replies by :class:`RequestsHandled`."""
+
+    requests: tuple[int, ...]
+
+
+class RequestsHandled(Message, frozen=True):
+    """The reply to :class:`CheckRequests`: the answers to these requests were sent before, or the requests
+    have never arrived."""
+
+    requests: tuple[int, ...]
+
+
 #: The messages of this module.
 JOB_MESSAGES: Final = (
     Init,
@@ -269,4 +283,6 @@ JOB_MESSAGES: Final = (
     CancelQuery,
     Request,
     Answer,
+    CheckRequests,
+    RequestsHandled,
 )

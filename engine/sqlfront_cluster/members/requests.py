@@ -3,6 +3,11 @@
 Made for questions that can be answered at once, such as a lookup by key. The thread that receives a request
 answers it; the asking thread reads the answer from the network itself, if the transport allows. Neither
 member stores anything after the answer or the end of the wait.
+
+A question or an answer may get lost although the connection holds. As long as somebody waits for longer than
+a period, the asking member asks about these requests once per period (:class:`CheckRequests`). A member
+handles the messages of one peer in sequence and answers questions at once, so that its reply arrives behind
+the answers: a request without an answer by then is lost, and its wait ends with an error.
 """
 
 import itertools
@@ -16,17 +21,19 @@ from msgspec.structs import replace
 
 from sqlfront_cluster import codec
 from sqlfront_cluster.members.member_list import MemberList, topology_changed
-from sqlfront_cluster.members.messages import Answer, Request
+from sqlfront_cluster.members.messages import Answer, CheckRequests, Request, RequestsHandled
 from sqlfront_cluster.members.participation import member_lost
 from sqlfront_cluster.network.transport import Body, Part, Peer, Transport
 from sqlfront_engine.job_statistics import JobStatus
 from sqlfront_engine.jobs.query_run import stopped_error
 from sqlfront_engine.scheduler import Clock
-from sqlfront_values.errors import Error, NotSupportedError
+from sqlfront_values.errors import Error, NotSupportedError, OperationalError
 
 #: Bytes above which an answer is sent in the body: the receiver reads bodies into memory of their own,
 #: messages into its buffer of the same size.
 _LONG: Final = 65_536
+#: Seconds between two checks for lost questions and answers.
+_CHECK_PERIOD: Final = 1.0
 #: Seconds between two checks of a sleeping asker for the end of its wait: a stopped query ends so late at
 #: most; an answer in time costs nothing.
 _LOOK: Final = 0.05
@@ -82,11 +89,15 @@ class Requests:
         self._member = member
         self._transport = transport
         self._services = services
+        self._clock = clock
         self._now = clock.now
         self._numbers = itertools.count(1)
         self._lock = Lock()
         # Invariant: changed by single operations only; holds the rounds that a thread waits for.
         self._rounds: dict[int, _Round] = {}
+        # Whether a check is scheduled, and the rounds that there were at the last check.
+        self._checking = False
+        self._seen: frozenset[int] = frozenset()
 
     def __len__(self) -> int:
         return len(self._rounds)
@@ -110,6 +121,8 @@ class Requests:
         number = next(self._numbers)
         asked = self._rounds[number] = _Round(questions, own, self._lock, query, self._now)
         peers: dict[str, Peer] = {}
+        if not self._checking:
+            self._watch()
 
         def send() -> None:
             for name, peer in peers.items():
@@ -159,6 +172,41 @@ class Requests:
         """End all waits for answers with ``error``, which the asking threads raise."""
         for asked in list(self._rounds.values()):
             asked.give_up(error)
+
+    # ---- lost questions and answers
+
+    def _watch(self) -> None:
+        """Schedule the next check unless one is scheduled."""
+        with self._lock:
+            if self._checking:
+                return
+            self._checking = True
+        self._clock.call_at(self._now() + _CHECK_PERIOD, self._check)
+
+    def _check(self) -> None:
+        """Ask about the requests that wait since the last check at least."""
+        self._checking = (
+            False  # before the look at the rounds: a round that comes now schedules a check itself
+        )
+        rounds = self._rounds.copy()
+        old, self._seen = self._seen, frozenset(rounds)
+        numbers: dict[str, list[int]] = {}
+        for number in self._seen & old:
+            for name in rounds[number].missing():
+                numbers.setdefault(name, []).append(number)
+        for name, asked in numbers.items():
+            peer = self._member.peers.get(name)
+            if peer is not None:
+                peer.send(CheckRequests(tuple(asked)))
+        if rounds:
+            self._watch()
+
+    def handled(self, sender: str, message: RequestsHandled) -> None:
+        """End those waits for an answer of ``sender`` that the member has answered, or never got."""
+        for number in message.requests:
+            asked = self._rounds.get(number)
+            if asked is not None:
+                asked.failed(sender, answer_lost(sender))
 
     # ---- answering
 
@@ -240,6 +288,11 @@ class _Round:
         while not self.is_over():
             over.acquire(timeout=_LOOK)
 
+    def missing(self) -> Sequence[str]:
+        """Return the names of the members that have not answered."""
+        with self._lock:
+            return sorted(self._waiting)
+
     def answered(self, name: str, content: bytes | memoryview) -> None:
         """Record the answer of the member ``name``; does nothing unless its answer is still missing."""
         with self._lock:
@@ -273,3 +326,13 @@ def _content(body: Body) -> memoryview:
     body."""
     (part,) = (body,) if isinstance(body, pa.Buffer) else body or (b"",)
     return memoryview(part)
+
+
+def answer_lost(member: str) -> OperationalError:
+    """Return the error (SQLSTATE 08006) of a request to ``member`` whose question or answer got lost although
+    the connection holds."""
+    return OperationalError(
+        f"a request to member {member} or its answer was lost; if it asked for a change, it isn't known"
+        " whether the change was made",
+        sqlstate="08006",
+    )

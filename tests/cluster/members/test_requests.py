@@ -1,8 +1,10 @@
 """Questions without a job: one request and one answer each, in a simulated cluster."""
 
+import re
+
 import pytest
 
-from sqlfront_cluster.members.messages import Answer, Request
+from sqlfront_cluster.members.messages import Answer, CheckRequests, Message, Request, RequestsHandled
 from sqlfront_cluster.members.requests import RequestService
 from sqlfront_values.errors import DataError, Error, InternalError, NotSupportedError, OperationalError
 from tests.cluster.members.cluster import Cluster
@@ -270,3 +272,28 @@ def test_who_leaves_waits_no_longer() -> None:
 
     with pytest.raises(OperationalError, match="the query was cancelled"):
         member.requests.ask(ECHO, {"m1": b"a"})
+
+
+@pytest.mark.parametrize("kind", [Request, Answer])
+@pytest.mark.parametrize("checks_lost", [0, 3])
+def test_a_lost_question_or_answer_ends_the_wait_by_name(kind: type[Message], checks_lost: int) -> None:
+    cluster = echoes()
+    left = [1, checks_lost]
+
+    def lost(sender: str, receiver: str, message: object) -> bool:
+        which = 0 if isinstance(message, kind) else 1
+        if not isinstance(message, (kind, CheckRequests, RequestsHandled)) or not left[which]:
+            return False
+        left[which] -= 1
+        return True
+
+    cluster.lost = lost
+    error = refused(cluster, {"m1": b"hello", "m2": b"hello"})
+
+    assert isinstance(error, OperationalError)
+    assert error.sqlstate == "08006"
+    assert re.match("a request to member m[12] or its answer was lost", error.message)
+    assert left == [0, 0]
+    assert cluster.simulation.time < 1 + 2 + checks_lost + 0.5
+    assert cluster.leftovers() == {}
+    assert ask(cluster, {"m1": b"again"}) == {"m1": b"m1 says again"}
