@@ -13,23 +13,12 @@ import msgspec
 from sqlfront.cluster.credentials import CREDENTIALS_VARIABLE, Credentials, Protection, security_of
 from sqlfront.cluster.private_folder import PrivateFolder
 from sqlfront.configuration import redaction
+from sqlfront_cluster.launchers.keeper_office import CREDENTIALS, RunFile
 from sqlfront_cluster.network.addresses import UNIX_PREFIX
 from sqlfront_cluster.network.tls.security import Security
 from sqlfront_values.errors import OperationalError, ProgrammingError
 
 SCHEME: Final = "sqlfront://"
-
-
-class RunFile(msgspec.Struct, frozen=True):
-    """The content of ``cluster.json``, a file in the directory of a running cluster: the launcher's process
-    (``pid``) and the keeper's ``address``."""
-
-    pid: int
-    address: str
-
-
-#: The file in a started cluster's directory with the credentials for the cluster's clients.
-CREDENTIALS: Final = "credentials.json"
 
 
 def find(address: str, given: Protection) -> tuple[str, Security]:

@@ -249,7 +249,9 @@ class Client(ProcessMembers):
             memory_limit=config.memory_limit,
             observes=not config.lite,
         )
-        return RunningMember(options, security)
+        return RunningMember(
+            options, security, locate=lambda: find(config.cluster or "", protection_of(config))[0]
+        )
 
     def look_after(self, caretaker: MakeTableCaretaker) -> None:
         """Begin to repair the session's temporary tables after each change of the cluster: a caretaker, made

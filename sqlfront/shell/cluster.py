@@ -6,6 +6,7 @@ import base64
 import logging
 import os
 import secrets
+import shutil
 import signal
 import subprocess
 import sys
@@ -18,8 +19,6 @@ from typing import Final
 import msgspec
 
 from sqlfront.cluster.addresses import (
-    CREDENTIALS,
-    RunFile,
     has_launcher,
     lock,
     run_directory,
@@ -33,6 +32,14 @@ from sqlfront.shell.encryption_arguments import add_encryption
 from sqlfront_cluster.launchers.by_hand import FirstMember, join
 from sqlfront_cluster.launchers.child import serve
 from sqlfront_cluster.launchers.end_of_process import EndOfProcess
+from sqlfront_cluster.launchers.keeper_office import (
+    CREDENTIALS,
+    RUN_FILE,
+    STOPPING,
+    TURNS,
+    HeldOffice,
+    RunFile,
+)
 from sqlfront_cluster.launchers.local import LocalCluster
 from sqlfront_cluster.launchers.running import HANDOVER_TIMEOUT, MemberOptions, RunningMember
 from sqlfront_cluster.members.listing import JobListing, wait_for_jobs
@@ -209,17 +216,19 @@ def _run(options: argparse.Namespace) -> int:
         if held is None:
             raise OperationalError(f"the cluster of {directory.path} runs already")
         try:
-            _keep(options, directory)
+            office = HeldOffice(directory.path, held, epoch=1)
+            _keep(options, directory, office)
         finally:
-            for file in ("secret", "cluster.json", CREDENTIALS):
-                directory.remove(file)
+            if office.is_held():
+                _clear(directory)
             os.close(held)
     return 0
 
 
-def _keep(options: argparse.Namespace, directory: PrivateFolder) -> None:
+def _keep(options: argparse.Namespace, directory: PrivateFolder, office: HeldOffice) -> None:
     """Run the cluster's members until SIGTERM or SIGINT. Clients find the secret, the credentials and the
-    cluster's address in files that this function writes into ``directory``."""
+    cluster's address in files that this function writes into ``directory``. If another process takes the
+    ``office`` of keeper, it has the members from then on."""
     end = EndOfProcess()
     secret = base64.b64encode(secrets.token_bytes(32))
     with LocalCluster(
@@ -234,15 +243,25 @@ def _keep(options: argparse.Namespace, directory: PrivateFolder) -> None:
         processor_modules=_processor_modules(options),
         tls=_protection(options).tls(),
         insecure=options.insecure,
+        office=office,
+        on_superseded=end.wake,
     ) as cluster:
         directory.create("secret", secret)
         directory.create(CREDENTIALS, msgspec.json.encode(_for_clients(cluster, options)))
-        directory.create("cluster.json", msgspec.json.encode(RunFile(os.getpid(), cluster.address)))
+        office.announce(cluster.address, str(cluster.folder))
         print(f"{options.members} members run at {cluster.address}", flush=True)
         if options.bind is not None:
             print(f"for clients on other machines: {directory.path / CREDENTIALS}", flush=True)
         os.close(sys.stdout.fileno())
         end.wait()
+        if not office.is_held():
+            cluster.abandon()
+
+
+def _clear(directory: PrivateFolder) -> None:
+    """Remove the files of an ended cluster from its directory."""
+    for file in ("secret", RUN_FILE, CREDENTIALS, STOPPING, TURNS):
+        directory.remove(file)
 
 
 def _for_clients(cluster: LocalCluster, options: argparse.Namespace) -> Credentials:
@@ -299,12 +318,16 @@ def _stop(options: argparse.Namespace) -> int:
         if running is None:
             print(f"no cluster runs in {directory.path}")
             return 3
+        directory.create(STOPPING)  # a member that is the keeper ends the cluster instead of leaving it
         os.kill(running.pid, signal.SIGTERM)
         deadline = time.monotonic() + PATIENCE
         while has_launcher(directory):  # the launcher removes its run file before it ends
             if time.monotonic() > deadline:
                 raise OperationalError(f"process {running.pid} does not end within {PATIENCE:g} s")
             time.sleep(_LOOK)
+        if running.epoch > 1 and running.folder:  # the keeper was a member, and no launcher has removed this
+            _clear(directory)
+            shutil.rmtree(running.folder, ignore_errors=True)
     print("the cluster has ended")
     return 0
 

@@ -11,8 +11,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from sqlfront.cluster.addresses import RunFile, lock, run_directory
+from sqlfront.cluster.addresses import lock, run_directory
 from sqlfront.shell.cluster import describe, main
+from sqlfront_cluster.launchers.keeper_office import RunFile
 from sqlfront_cluster.members.listing import JobListing
 from sqlfront_cluster.members.member_list import MemberInfo, MemberList
 from sqlfront_engine.job_statistics import JobStatus, JobSummary

@@ -1,7 +1,8 @@
 """The process of a member started by :mod:`sqlfront_cluster.launchers.local`.
 
 The launcher writes the member's configuration as one line of JSON to standard input, which then stays open:
-the end of the input means that the launcher has gone, and the member ends, too. The process writes no answer;
+the end of the input means that the launcher has gone, and the member ends, too (unless one of the members may
+become the keeper). The process writes no answer;
 the launcher knows from the keeper that the member has joined. The log goes to standard error.
 """
 
@@ -58,7 +59,8 @@ def main() -> int:
     except Error as error:
         logger.error("member %s could not join: %s", orders.options.name, error)
         return 1
-    return serve(running, wait_for_input=True, timeout=orders.options.handover_timeout)
+    with_launcher = not orders.options.office
+    return serve(running, wait_for_input=with_launcher, timeout=orders.options.handover_timeout)
 
 
 def serve(
@@ -81,7 +83,8 @@ def serve(
     if wait_for_input:
         threading.Thread(target=_wake_after, args=(_await_end_of_input, end), daemon=True).start()
     end.wait()
-    if end.signals == [signal.SIGTERM] and not running.ended.is_set():
+    stays = end.signals == [signal.SIGTERM] and not running.ended.is_set()
+    if stays and not running.end_stopped_cluster():
         _leave(running, end, timeout)
     error = running.error
     running.close()

@@ -15,6 +15,7 @@ from typing import Final
 import msgspec
 
 from sqlfront_cluster.launchers.child import ChildOrders
+from sqlfront_cluster.launchers.keeper_office import HeldOffice
 from sqlfront_cluster.launchers.running import (
     JOIN_TIMEOUT,
     KeptCluster,
@@ -22,7 +23,7 @@ from sqlfront_cluster.launchers.running import (
     network_settings,
 )
 from sqlfront_cluster.members.cluster_messages import MESSAGES
-from sqlfront_cluster.members.keeper import Keeper, KeeperSettings
+from sqlfront_cluster.members.keeper import ONLY_KEEPER, Keeper, KeeperSettings
 from sqlfront_cluster.members.keeper_names import KEEPER
 from sqlfront_cluster.network.addresses import Address
 from sqlfront_cluster.network.tcp import TcpTransport
@@ -47,7 +48,9 @@ class LocalCluster(KeptCluster):
     TCP address. The members' TCP addresses have the host of ``keeper_address``, without it 127.0.0.1. Members
     and clients must prove that they know ``secret`` (None: made for this cluster); the members get it through
     a pipe. TCP connections are encrypted with the certificates ``tls``, or with certificates made from the
-    secret, unless ``insecure``. The members end with this process, however it ends.
+    secret, unless ``insecure``. The members end with this process, however it ends; with an
+    ``office``, one of them becomes the keeper if this process ends without :meth:`close`, or doesn't answer;
+    then ``on_superseded`` is called if this process still lives.
 
     ``workers``: threads of each member that run tasklets, None = one per core. ``memory_limit``: bytes for
     the jobs of each member, None = six tenths of the machine's memory. ``silence_limit``: seconds after which
@@ -78,6 +81,8 @@ class LocalCluster(KeptCluster):
         processor_modules: Sequence[str] = (),
         tls: TlsSettings | None = None,
         insecure: bool = False,
+        office: HeldOffice | None = None,
+        on_superseded: Callable[[], None] = lambda: None,
     ) -> None:
         super().__init__()
         self.secret = secrets.token_bytes(32) if secret is None else secret
@@ -85,19 +90,29 @@ class LocalCluster(KeptCluster):
         self.security = Security(self.secret, tls, insecure)
         #: The members' processes, by name, including ended ones.
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
-        self._folder = Path(tempfile.mkdtemp(prefix="sqlfront-"))
+        #: The folder of the members' sockets and logs.
+        self.folder = Path(tempfile.mkdtemp(prefix="sqlfront-"))
         keeper = None if keeper_address is None else Address.parse(keeper_address)
         self._host = "127.0.0.1" if keeper is None or keeper.path is not None else keeper.host
         self._tcp = (
-            tcp or (keeper is not None and keeper.path is None) or len(str(self._folder)) > _LONGEST_FOLDER
+            tcp or (keeper is not None and keeper.path is None) or len(str(self.folder)) > _LONGEST_FOLDER
         )
         self._preload, self._service, self._settings = tuple(preload), service, settings
         self._options = MemberOptions(
-            "", "", "", workers, memory_limit, silence_limit, files, user_code, tuple(processor_modules)
+            "",
+            "",
+            "",
+            workers,
+            memory_limit,
+            silence_limit,
+            files,
+            user_code,
+            tuple(processor_modules),
+            office="" if office is None else str(office.folder.absolute()),
         )
         self._watchers: list[threading.Thread] = []
         self._started = 0
-        self._closing = False
+        self._closing = self._abandoned = False
         self._clock = SystemClock()
         try:
             if self._tcp:
@@ -110,14 +125,21 @@ class LocalCluster(KeptCluster):
                 name=KEEPER,
             )
             self.address = transport.addresses[0]
-            self.keeper = Keeper(transport, self._clock, KeeperSettings(silence_limit), on_list=self._notify)
+            self.keeper = Keeper(
+                transport,
+                self._clock,
+                KeeperSettings(silence_limit),
+                on_list=self._notify,
+                tenure=ONLY_KEEPER if office is None else office,
+                on_superseded=on_superseded,
+            )
             self.add(size)
         except BaseException:
             self.close()
             raise
 
     def _address(self, name: str) -> str:
-        return str(Address(self._host)) if self._tcp else f"unix:{self._folder / name}"
+        return str(Address(self._host)) if self._tcp else f"unix:{self.folder / name}"
 
     # ---- members
 
@@ -147,7 +169,7 @@ class LocalCluster(KeptCluster):
             self._options, name=name, keeper=self.address, listen=self._address(name)
         )
         orders = ChildOrders(options, self.security, self._preload, self._service, self._settings(number))
-        with open(self._folder / f"{name}.log", "wb") as log:
+        with open(self.folder / f"{name}.log", "wb") as log:
             process = subprocess.Popen(
                 [sys.executable, "-m", "sqlfront_cluster.launchers.child"],
                 stdin=subprocess.PIPE,
@@ -177,18 +199,27 @@ class LocalCluster(KeptCluster):
 
     def log(self, name: str) -> str:
         """Return the text that the member ``name`` has logged so far."""
-        return (self._folder / f"{name}.log").read_text(errors="replace")
+        return (self.folder / f"{name}.log").read_text(errors="replace")
 
     # ---- the end
 
+    def abandon(self) -> None:
+        """End the keeper here and leave the members to the keeper that has followed it."""
+        self._closing = self._abandoned = True
+        self.keeper.resign()
+
     def close(self) -> None:
         """End all members and the keeper, and remove the cluster's files; a second call is no error."""
+        if self._abandoned:
+            return
         self._closing = True
         if hasattr(self, "keeper"):
             self.keeper.end("its launcher was stopped")
-        for process in self.processes.values():
+        for name, process in self.processes.items():
             assert process.stdin is not None
             process.stdin.close()
+            if self._options.office and not (hasattr(self, "keeper") and name in self.members):
+                process.terminate()  # it neither hears the keeper nor waits for the end of its input
         for process in self.processes.values():
             try:
                 process.wait(STOP_TIMEOUT if not _stopped(process.pid) else 0)
@@ -199,7 +230,7 @@ class LocalCluster(KeptCluster):
             watcher.join()
         if hasattr(self, "keeper"):
             self.keeper.close()
-        shutil.rmtree(self._folder, ignore_errors=True)
+        shutil.rmtree(self.folder, ignore_errors=True)
 
 
 def _check_reachable(host: str) -> None:

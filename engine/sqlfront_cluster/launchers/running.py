@@ -9,6 +9,8 @@ from typing import Final, Protocol, Self
 
 import msgspec
 
+from sqlfront_cluster.launchers.keeper_office import KeeperOffice
+from sqlfront_cluster.launchers.next_keeper import KeeperCandidate
 from sqlfront_cluster.members.cluster_messages import MESSAGES
 from sqlfront_cluster.members.keeper import Keeper
 from sqlfront_cluster.members.keeper_names import KEEPER
@@ -44,7 +46,10 @@ class MemberOptions(msgspec.Struct, frozen=True):
     runs functions that other members send. ``processor_modules``: modules whose processors it runs anyway.
     ``observes``: a client that gets no place in the member list, and submits its jobs to members.
     ``handover_timeout``: seconds for which a member that leaves may move its rows to other members; the rows
-    that are left then are lost with the member."""
+    that are left then are lost with the member.
+    ``office``: the folder of the keeper's office
+    (:mod:`sqlfront_cluster.launchers.keeper_office`), where the member finds the keeper, and takes its place
+    when it is gone; empty = the keeper stays at its address, and the member ends with it."""
 
     name: str
     keeper: str
@@ -57,6 +62,7 @@ class MemberOptions(msgspec.Struct, frozen=True):
     processor_modules: tuple[str, ...] = ()
     observes: bool = False
     handover_timeout: float = HANDOVER_TIMEOUT
+    office: str = ""
 
 
 class MemberService(Protocol):
@@ -122,11 +128,16 @@ class RunningMember:
     the member has joined its cluster.
 
     ``security``: the secret and the encryption of the cluster. ``service``: the member's service, None =
-    none. Raises OperationalError if the cluster doesn't exist or refuses the member.
+    none. ``locate``: returns the present address of the keeper; None = found by the options. Raises
+    OperationalError if the cluster doesn't exist or refuses the member.
     """
 
     def __init__(
-        self, options: MemberOptions, security: Security, service: MemberService | None = None
+        self,
+        options: MemberOptions,
+        security: Security,
+        service: MemberService | None = None,
+        locate: Callable[[], str] | None = None,
     ) -> None:
         #: The reason for the member's end; None before the end, and after leaving or closing.
         self.error: OperationalError | None = None
@@ -147,6 +158,7 @@ class RunningMember:
             user_code=options.user_code,
             processor_modules=options.processor_modules,
         )
+        office = KeeperOffice(options.office) if options.office else None
         self.membership = Membership(
             self.engine,
             transport,
@@ -160,12 +172,16 @@ class RunningMember:
             service.resources if service is not None else NO_RESOURCES,
             self._joined_or_ended.set,
             self._end,
+            locate or (None if office is None else lambda: _address(office, options.keeper)),
         )
+        self._candidate: KeeperCandidate | None = None
         self.service = service or Resources()
         try:
             self.service.attach(self)
             self.membership.join()
             self._await_joined(options)
+            if office is not None and options.listen:
+                self._candidate = KeeperCandidate(self.membership, office, self.network)
         except BaseException:
             self.close()
             raise
@@ -191,6 +207,11 @@ class RunningMember:
         self._joined_or_ended.set()
         self.ended.set()
 
+    def end_stopped_cluster(self) -> bool:
+        """End the cluster if its keeper is in this process and the cluster is being stopped; return whether
+        that is so."""
+        return self._candidate is not None and self._candidate.end_cluster()
+
     def leave(self, timeout: float) -> bool:
         """Begin to leave the cluster, and wait at most ``timeout`` seconds until the jobs on this member have
         ended and the member has left. Returns True if the member has ended by then."""
@@ -201,6 +222,8 @@ class RunningMember:
     def close(self) -> None:
         """Cancel all jobs on this member and end the member; a second call is no error."""
         self.service.close()
+        if self._candidate is not None:
+            self._candidate.close()
         self.engine.close()
         self.membership.close()
 
@@ -264,6 +287,12 @@ class KeptCluster(ClosingContext):
     def _notify(self) -> None:
         with self._changed:
             self._changed.notify_all()
+
+
+def _address(office: KeeperOffice, former: str) -> str:
+    """Return the address of the office's keeper; ``former`` if there is none."""
+    present = office.present()
+    return former if present is None else present.address
 
 
 def reason_of(error: Error | None) -> str:

@@ -608,6 +608,13 @@ class Keeper:
                 for peer in () if self._recovery is None else self._recovery.peers.values():
                     self._send(peer, ClusterEnded(reason))
 
+    def resign(self) -> None:
+        """End this keeper, but not the cluster: another process becomes the keeper."""
+        with self._lock:
+            self._closed = True
+            self._forget_timer()
+        self._transport.close()
+
     def close(self) -> None:
         """End the cluster, and close the keeper's transport."""
         self.end()

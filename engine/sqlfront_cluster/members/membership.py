@@ -69,7 +69,7 @@ from sqlfront_cluster.network.transport import (
 )
 from sqlfront_engine.engine import Engine
 from sqlfront_engine.processor import NO_RESOURCES
-from sqlfront_values.errors import OperationalError
+from sqlfront_values.errors import Error, OperationalError
 
 #: Seconds between two attempts to connect: a new member is reached within the time, and a missing one costs
 #: two attempts a second.
@@ -123,6 +123,17 @@ class MembershipState(Enum):
     """The member has left, was removed or was closed."""
 
 
+class KeeperContact(Enum):
+    """Whether a member hears its keeper."""
+
+    HEARD = "heard"
+    """The keeper has answered one of the last heartbeats."""
+    SILENT = "silent"
+    """There is a connection, or was one, and the last heartbeats were not answered."""
+    LOST = "lost"
+    """There is no connection, and the last heartbeats before were answered."""
+
+
 #: States in which the member is in the list.
 _LISTED: Final = frozenset({MembershipState.JOINED, MembershipState.LEAVING})
 
@@ -168,6 +179,8 @@ class Membership:
         self.clients: frozenset[str] = frozenset()
         #: Functions called after each change of the member list in use, and after the loss of a client.
         self.list_watchers: list[Callable[[], None]] = []
+        #: Functions called when the keeper is lost, and after each heartbeat while the keeper is silent.
+        self.keeper_watchers: list[Callable[[], None]] = []
         self._transport = transport
         self._clock = engine.clock
         self._on_joined, self._on_end = on_joined, on_end
@@ -449,6 +462,8 @@ class Membership:
             if self._keeper is not None or self._ended:
                 return
             self._last_failure = reason
+        for watcher in self.keeper_watchers.copy():
+            _call(watcher)
         if isinstance(peer, UnconnectedPeer) and peer.refused and not self.joined:
             self._stop(f"no connection with the keeper at {self._keeper_at}: {reason}", REFUSED)
         self._later(RETRY, self._dial_keeper)
@@ -457,10 +472,29 @@ class Membership:
         """Look for the keeper, unless one is connected that isn't silent."""
         if self._ended or (self._keeper is not None and not self._silent()):
             return
-        place = self._locate()
+        try:
+            place = self._locate()
+        except Error:  # the cluster's files say at this moment that there is no keeper
+            place = self._keeper_at
         if self._keeper is None or place != self._keeper_at:
             self._keeper_at = place
             self._transport.connect(place)
+
+    def contact(self) -> KeeperContact:
+        """Return whether this member hears its keeper."""
+        if self._silent():
+            return KeeperContact.SILENT
+        return KeeperContact.LOST if self._keeper is None else KeeperContact.HEARD
+
+    @property
+    def epoch(self) -> int:
+        """The highest epoch of a keeper that this member has heard; 0 before the first."""
+        return self._epoch
+
+    @property
+    def lease(self) -> float:
+        """The seconds for which an answered heartbeat lets the member go on: the keeper's silence limit."""
+        return self._lease
 
     def _silent(self) -> bool:
         """Return whether the keeper has not answered the last heartbeats."""
@@ -670,6 +704,8 @@ class Membership:
             return
         self._tell_keeper(Heartbeat(now, self._missing_too_long()))
         if self._silent():
+            for watcher in self.keeper_watchers.copy():
+                _call(watcher)
             self._dial_keeper()
             self._later(RETRY, self._dial_keeper)
         self._later(self._period, self._beat)

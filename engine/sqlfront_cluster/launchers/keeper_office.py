@@ -1,0 +1,140 @@
+"""The office of keeper of a cluster on one machine: a folder that says who is the keeper, and where.
+
+The keeper holds an OS lock on the file ``lock``, which the system releases when the keeper's process ends,
+however it ends. The file ``cluster.json`` has the keeper's process, address and epoch. A process that gets
+the lock of a keeper that has ended without removing ``cluster.json`` is the next keeper. If the keeper's
+process was stopped and holds the lock nevertheless, the next keeper puts a new, locked file in the place of
+``lock``; the former keeper sees that when it goes on, and ends. Those who want the office take turns by a
+lock on the file ``succession``, which a process holds for an instant.
+"""
+
+import fcntl
+import os
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+#: The files of the office.
+LOCK: Final = "lock"
+RUN_FILE: Final = "cluster.json"
+CREDENTIALS: Final = "credentials.json"
+TURNS: Final = "succession"
+#: A file that exists while the cluster is being stopped, so that nobody takes the office.
+STOPPING: Final = "stopping"
+_FILE_MODE: Final = 0o600
+_FLAGS: Final = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class RunFile(msgspec.Struct, frozen=True):
+    """The content of ``cluster.json``, a file in the directory of a running cluster: the process (``pid``),
+    the ``address`` and the ``epoch`` of the keeper. ``folder``: the folder of the members' sockets and logs,
+    to be removed when the cluster has ended; empty = none."""
+
+    pid: int
+    address: str
+    epoch: int = 1
+    folder: str = ""
+
+
+class HeldOffice:
+    """The office in the ``folder``, held with the lock ``descriptor`` by the keeper of ``epoch``: a
+    :class:`~sqlfront_cluster.members.keeper.Tenure`."""
+
+    def __init__(self, folder: Path, descriptor: int, epoch: int) -> None:
+        self.epoch = epoch
+        self.folder = folder
+        self._descriptor = descriptor
+
+    def is_held(self) -> bool:
+        """Return whether no other process has taken the office."""
+        try:
+            return os.path.samestat(os.fstat(self._descriptor), os.stat(self.folder / LOCK))
+        except OSError:  # the lock was released, or the folder is gone
+            return False
+
+    def announce(self, address: str, sockets: str) -> None:
+        """Write into the folder where this keeper is, for members and clients. ``sockets``: the folder of the
+        members' sockets and logs."""
+        run_file = RunFile(os.getpid(), address, self.epoch, sockets)
+        _replace(self.folder / RUN_FILE, msgspec.json.encode(run_file))
+        credentials = self.folder / CREDENTIALS
+        if credentials.exists():
+            content = {**msgspec.json.decode(credentials.read_bytes(), type=dict), "address": address}
+            _replace(credentials, msgspec.json.encode(content))
+
+    def release(self) -> None:
+        """Give up the office; to be called once."""
+        os.close(self._descriptor)
+
+
+class KeeperOffice:
+    """The office of keeper in the folder at the path ``folder``, as members see it."""
+
+    def __init__(self, folder: str) -> None:
+        self.folder = Path(folder)
+
+    def present(self) -> RunFile | None:
+        """Return who was announced last as the keeper; None if the cluster has ended."""
+        try:
+            return msgspec.json.decode((self.folder / RUN_FILE).read_bytes(), type=RunFile)
+        except (OSError, msgspec.MsgspecError):
+            return None
+
+    def is_stopping(self) -> bool:
+        """Return whether the cluster is being stopped."""
+        return (self.folder / STOPPING).exists()
+
+    def take(self, *, after: int, silent: bool) -> HeldOffice | None:
+        """Take the office after the keeper of the epoch ``after``, and return it; None if that keeper lives,
+        another process has the office or wants it at this instant, or the cluster has ended. ``silent``: the
+        keeper's process has not answered for so long that it may be followed although it holds the lock."""
+        try:
+            turns = os.open(self.folder / TURNS, _FLAGS, _FILE_MODE)
+        except OSError:
+            return None
+        try:
+            if not _locked(turns):
+                return None
+            present = self.present()
+            if present is None or present.epoch != after or self.is_stopping():
+                return None
+            descriptor = self._lock(silent=silent)
+            return None if descriptor is None else HeldOffice(self.folder, descriptor, after + 1)
+        finally:
+            os.close(turns)
+
+    def _lock(self, *, silent: bool) -> int | None:
+        descriptor = os.open(self.folder / LOCK, _FLAGS, _FILE_MODE)
+        if _locked(descriptor):
+            return descriptor
+        os.close(descriptor)
+        if not silent:
+            return None
+        new = self.folder / f"{LOCK}.new"
+        descriptor = os.open(new, _FLAGS, _FILE_MODE)
+        if not _locked(descriptor):
+            os.close(descriptor)
+            return None
+        os.replace(new, self.folder / LOCK)
+        return descriptor
+
+
+def _locked(descriptor: int) -> bool:
+    """Try to lock the file, and return whether this process has the lock now."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _replace(path: Path, content: bytes) -> None:
+    """Replace the file at ``path`` in one step, so that no reader sees a part of the content."""
+    new = path.with_name(f"{path.name}.new")
+    with suppress(FileNotFoundError):
+        os.unlink(new)
+    with os.fdopen(os.open(new, _FLAGS | os.O_EXCL, _FILE_MODE), "wb") as file:
+        file.write(content)
+    os.replace(new, path)

@@ -1,0 +1,145 @@
+"""A member of a started cluster becomes the keeper when the keeper's process is killed or stopped."""
+
+import json
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import sqlfront
+from sqlfront_cluster.launchers.keeper_office import KeeperOffice
+from tests.sqlfront.test_cluster_command import sqlfront as command
+
+pytestmark = pytest.mark.cluster
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[Path]:
+    """The folder of a cluster of three members."""
+    place = tmp_path / "run"
+    started = command("cluster", "start", "-n", "3", "--directory", str(place))
+    assert started.returncode == 0, started
+    try:
+        yield place
+    finally:
+        stopped = command("cluster", "stop", "--directory", str(place))
+    assert (stopped.returncode, stopped.stdout) == (0, "the cluster has ended\n"), stopped
+    assert sorted(path.name for path in place.iterdir()) == ["launcher.log", "lock"]
+
+
+def keeper(folder: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((folder / "cluster.json").read_text())
+    return found
+
+
+def await_epoch(folder: Path, epoch: int, seconds: float) -> None:
+    deadline = time.monotonic() + seconds
+    while keeper(folder)["epoch"] < epoch:
+        assert time.monotonic() < deadline, "nobody has become the keeper"
+        time.sleep(0.02)
+
+
+def connected(folder: Path) -> sqlfront.Connection:
+    return sqlfront.connect(cluster="sqlfront://", credentials=str(folder / "credentials.json"))
+
+
+class Accounts(threading.Thread):
+    """A client that reads all accounts and adds one to its own, again and again."""
+
+    def __init__(self, folder: Path, number: int) -> None:
+        super().__init__(daemon=True)
+        self.number = number
+        self.connection = connected(folder)
+        self.stop = threading.Event()
+        self.confirmed = self.unknown = 0
+        self.errors: list[sqlfront.Error] = []
+        self.wrong: list[object] = []
+        self.longest = 0.0
+
+    def run(self) -> None:
+        while not self.stop.is_set():
+            began = time.monotonic()
+            try:
+                self._turn()
+            except sqlfront.OperationalError as error:
+                self.errors.append(error)
+                if error.sqlstate == "08007":
+                    self.unknown += 1
+            self.longest = max(self.longest, time.monotonic() - began)
+
+    def _turn(self) -> None:
+        rows = self.connection.execute("SELECT count(*), count(DISTINCT k) FROM account").fetchall()
+        if [tuple(row) for row in rows] != [(4, 4)]:
+            self.wrong.append(rows)
+        self.connection.execute("UPDATE account SET v = v + 1 WHERE k = ?", [self.number])
+        self.confirmed += 1
+
+
+def test_reads_and_writes_go_on_while_keepers_are_killed(folder: Path) -> None:
+    with connected(folder) as connection:
+        connection.execute(
+            "CREATE TABLE account USING memory CLUSTERED BY (k) INTO 271 BUCKETS"
+            " AS SELECT id AS k, 0 AS v FROM range(4)"
+        )
+        clients = [Accounts(folder, number) for number in range(4)]
+        for client in clients:
+            client.start()
+        time.sleep(1)
+        os.kill(keeper(folder)["pid"], signal.SIGKILL)
+        await_epoch(folder, 2, 4)
+        time.sleep(2)
+        before = [client.confirmed for client in clients]
+        time.sleep(2)
+        for client in clients:
+            client.stop.set()
+        for client in clients:
+            client.join(60)
+            assert not client.is_alive()
+
+        assert all(client.confirmed > done for client, done in zip(clients, before, strict=True))
+        values = {row[0]: row[1] for row in connection.execute("SELECT k, v FROM account").fetchall()}
+        for client in clients:
+            assert not client.wrong
+            assert not client.errors, client.errors
+            assert client.longest < 5
+            assert values[client.number] == client.confirmed
+            client.connection.close()
+
+
+def test_a_keeper_that_was_stopped_is_followed_and_then_refused(folder: Path) -> None:
+    former = keeper(folder)
+    with connected(folder) as connection:
+        connection.execute("CREATE TABLE t USING memory AS SELECT id FROM range(100)")
+        os.kill(former["pid"], signal.SIGSTOP)
+        await_epoch(folder, 2, 5)
+        connection.execute("INSERT INTO t SELECT 100")
+        os.kill(former["pid"], signal.SIGCONT)
+        deadline = time.monotonic() + 5
+        while Path(f"/proc/{former['pid']}").exists():
+            assert time.monotonic() < deadline, "the former keeper goes on"
+            time.sleep(0.05)
+
+        connection.execute("INSERT INTO t SELECT 101")
+        assert connection.execute("SELECT count(*) FROM t").fetchall() == [(102,)]
+        assert connection.execute("SELECT count(*) FROM sys.members").fetchall() == [(4,)]
+        assert "another process is the keeper now" in (folder / "launcher.log").read_text()
+        with connected(folder) as other:
+            assert other.execute("SELECT count(*) FROM t").fetchall() == [(102,)]
+
+
+def test_the_second_keeper_of_a_folder_is_refused_also_after_a_takeover(folder: Path) -> None:
+    os.kill(keeper(folder)["pid"], signal.SIGKILL)
+    await_epoch(folder, 2, 4)
+    refused = command("cluster", "start", "--directory", str(folder))
+    assert refused.returncode == 1 and "runs already" in refused.stderr
+    assert KeeperOffice(str(folder)).take(after=2, silent=False) is None
+    # The member that is the keeper now ends by itself: the next one follows.
+    os.kill(keeper(folder)["pid"], signal.SIGTERM)
+    await_epoch(folder, 3, 10)
+    status = command("cluster", "status", "--directory", str(folder))
+    assert status.returncode == 0 and status.stdout.count("  member  ") == 2, status
