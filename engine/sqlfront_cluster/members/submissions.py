@@ -6,10 +6,10 @@ runs the vertices that need its process: the result, and sources of the session'
 """
 
 import itertools
-import secrets
 from collections.abc import Callable, Collection
 from functools import partial
-from typing import Final, Protocol
+from typing import Protocol
+from zlib import crc32
 
 from sqlfront_cluster import codec
 from sqlfront_cluster.members.client_dag import client_dag
@@ -22,10 +22,6 @@ from sqlfront_engine.engine import Engine, JobConfig
 from sqlfront_engine.jobs.execution import Execution
 from sqlfront_engine.jobs.light_job import LightJob
 from sqlfront_values.errors import OperationalError
-
-#: Clients begin their rounds over the members at a random place below this number, so that the single jobs
-#: of many clients don't all go to the same member.
-_PLACES: Final = 1 << 16
 
 
 class SubmittingMember(Protocol):
@@ -55,7 +51,9 @@ class Submissions:
 
     def __init__(self, member: SubmittingMember) -> None:
         self._member = member
-        self._turns = itertools.count(secrets.randbelow(_PLACES))
+        # Each client begins its rounds over the members elsewhere, as its name says, so that the single jobs
+        # of many clients don't all go to the same member.
+        self._turns = itertools.count(crc32(member.name.encode()))
         # The jobs of which the coordinator has not said that they have ended; changed by single operations.
         self._open: dict[int, tuple[str, Execution]] = {}
 
