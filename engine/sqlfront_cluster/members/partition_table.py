@@ -9,10 +9,12 @@ The functions work on a tuple with the name of each partition's owner.
 ('c', 'b', 'c', 'b', 'b')
 >>> balance(table, ["a", "b", "c"])
 ('a', 'b', 'a', 'b', 'c')
+>>> backup_members(["a", "b", "c"], 1)
+{'a': ('b',), 'b': ('c',), 'c': ('a',)}
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from sqlfront_cluster.members.member_list import NOBODY
 
@@ -49,6 +51,27 @@ def balance(owners: Sequence[str], members: Sequence[str]) -> tuple[str, ...]:
             quota[owner] -= 1
         kept.append(owner if stays else NOBODY)
     return _fill(kept, members)
+
+
+def backup_members(
+    members: Sequence[str], count: int, hosts: Mapping[str, str] | None = None
+) -> dict[str, tuple[str, ...]]:
+    """Return, for each of ``members``, the ``count`` other members that hold the backups of its partitions,
+    or all other members if these are fewer. ``hosts``: the host of each member, as far as known. A backup is
+    on another host where possible; beyond that, members that hold fewest backups come first, then those that
+    follow the owner in the order of ``members``, so that members of one host hold equally many."""
+    hosts = {} if hosts is None else hosts
+    held = dict.fromkeys(members, 0)
+    chosen: dict[str, tuple[str, ...]] = dict.fromkeys(members, ())
+    for _ in range(min(count, len(members) - 1)):
+        for place, owner in enumerate(members):
+            others = [*members[place + 1 :], *members[:place]]
+            free = [other for other in others if other not in chosen[owner]]
+            near = {hosts[each] for each in (owner, *chosen[owner]) if each in hosts}
+            backup = min(free, key=lambda other: (hosts.get(other) in near, held[other]))
+            held[backup] += 1
+            chosen[owner] = (*chosen[owner], backup)
+    return chosen
 
 
 def _fill(owners: Sequence[str], members: Sequence[str]) -> tuple[str, ...]:
