@@ -94,6 +94,7 @@ class ProcessMembers(Cluster):
             self._tables[identity] = table
         self._named[identity] = table
         table.reloaded = found.reloaded
+        table.backups = found.wanted_backups
         table.adopt(version_of(found))
 
     def spread_tables(self) -> tuple[SpreadTable, ...]:

@@ -130,7 +130,7 @@ def _new_copy(run: StatementRun, statement: CacheTable, origin: Entry) -> TableE
     copy = run.memory_table(definition)
     if isinstance(origin, TableEntry) and isinstance(origin.table, KeyedTable):
         copy.set_indexes(origin.table.snapshot().indexes)
-    copy.reloaded = True
+    copy.reloaded, copy.backups = True, 0
     return TableEntry(origin.name, CachedTable(origin, copy), origin.temporary, origin.parts[:-1])
 
 

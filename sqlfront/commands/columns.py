@@ -138,6 +138,7 @@ def _copied(run: StatementRun, name: str, table: KeyedTable, fields: list[pa.Fie
             buckets=None if placed is None else placed.count,
         )
     )
+    wide.backups = table.backups
     try:
         rows = LogicalScan(name, table, table.snapshot(), tuple(range(len(names))))
         run.store(wide, assign(rows, name, wide.schema, tuple(names)))

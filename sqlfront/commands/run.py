@@ -19,6 +19,7 @@ from sqlfront.system_tables import unknown_table
 from sqlfront_connectors.base import InsertTarget, Table, TableDefinition, insert_all
 from sqlfront_connectors.memory import MemoryConnector, MemoryTable
 from sqlfront_connectors.memory.keyed_table import KeyedTable
+from sqlfront_connectors.memory.spread.backups import HOME
 from sqlfront_connectors.memory.spread.table import NextVersion, SpreadTable
 from sqlfront_engine.jobs.light_job import LightJob
 from sqlfront_engine.jobs.query_run import QueryRun
@@ -173,7 +174,7 @@ class StatementRun(msgspec.Struct, frozen=True):
         plan's rows, and make it the table's current version. ``keys``: the ordinals of the clustering columns
         in the plan. Return the number of rows written."""
         context = self.context
-        store = StorageTarget(version.table.name, version.processor, keys)
+        store = StorageTarget(version.table.name, version.processor, keys, version.backup_processors, HOME)
         planned = plan_logical(plan, context.settings, context.target, store)
         return version.publish(self.submit(planned).batches())
 

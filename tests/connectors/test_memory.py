@@ -206,7 +206,7 @@ def test_an_empty_table_reads_as_empty() -> None:
     [
         (TableDefinition("t"), "needs columns"),
         (TableDefinition("t", SCHEMA, location="x"), "no LOCATION"),
-        (TableDefinition("t", SCHEMA, options={"a": "b"}), "no OPTIONS"),
+        (TableDefinition("t", SCHEMA, options={"a": "b"}), "no option a"),
         (TableDefinition("t", SCHEMA, partitioned_by=("k",)), "CLUSTERED BY"),
         (TableDefinition("t", SCHEMA, clustered_by=("nope",)), "k, s, price"),
         (TableDefinition("t", pa.schema([("l", pa.list_(INT))]), clustered_by=("l",)), "`l` can't be"),

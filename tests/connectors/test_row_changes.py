@@ -134,7 +134,7 @@ def test_a_stopped_query_changes_nothing(members: Members) -> None:
 def change(spread: SpreadTable, **changes: object) -> bytes:
     key = spread.snapshot().held.key
     assert key is not None
-    content = decode_question(encode_change("t@new", key, "t", 0, [0], [(1, "new")]))
+    content = decode_question(encode_change("t@new", key, "t", 0, ([0], [(1, "new")])))
     assert isinstance(content, RowChange)
     return msgspec.msgpack.encode(msgspec.structs.replace(content, **changes))
 

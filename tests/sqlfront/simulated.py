@@ -31,6 +31,7 @@ from sqlfront_connectors.memory.spread.table import (
     NextVersion,
     SpreadTable,
     TableVersion,
+    backed_up,
     place_anew,
 )
 from sqlfront_engine.dag import DAG, Edge
@@ -335,16 +336,16 @@ class TableTown(Kept):
         if statement.error is not None:
             raise statement.error
 
-    def create(self, at: str, partitioning: Partitioning | None, rows: Rows) -> None:
-        """Make the table and put the rows in."""
+    def create(self, at: str, partitioning: Partitioning | None, rows: Rows, backups: int = 0) -> None:
+        """Make the table, with so many backups, and put the rows in."""
         session = self.sessions[at]
-        self.complete(Statement(at, lambda: self._create(session, partitioning)))
+        self.complete(Statement(at, lambda: self._create(session, partitioning, backups)))
         self.simulation.pass_time(0.1)
         self.complete(self.insert(at, rows))
         self.simulation.pass_time(0.1)
 
-    def _create(self, session: SimulatedSession, partitioning: Partitioning | None) -> None:
-        session.table("t", SCHEMA, partitioning)
+    def _create(self, session: SimulatedSession, partitioning: Partitioning | None, backups: int) -> None:
+        session.table("t", SCHEMA, partitioning).backups = backups
 
     def insert(self, at: str, rows: Rows, *, overwrite: bool = False) -> Statement:
         """INSERT [OVERWRITE] INTO t VALUES ..."""
@@ -492,4 +493,5 @@ def updating(source: Processor, stamp: Stamp, version: NextVersion) -> DAG:
     store = dag.vertex("store", version.processor, 1)
     edge = Edge.between(change, store).distributed()
     dag.edge(edge.partitioned(version.keys) if version.keys else edge)
+    store = backed_up(dag, store, version)
     return dag.edge(Edge.between(store, dag.vertex("result", ResultSink(), 1)).to_one().distribute_to())

@@ -93,10 +93,10 @@ class Stop:
 class StoppingStore(TableStore):
     """Stops at ``staging`` and ``staged``: before and after there is a share of a new version."""
 
-    def stage(self, key: str, share: TableShare) -> None:
+    def stage(self, key: str, share: TableShare, owner: str | None = None) -> None:
         """See :meth:`~sqlfront_connectors.memory.spread.store.TableStore.stage`."""
         arrive(self.member, "staging")
-        super().stage(key, share)
+        super().stage(key, share, owner)
         arrive(self.member, "staged")
 
 

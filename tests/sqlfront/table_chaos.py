@@ -34,9 +34,10 @@ class Outcome(msgspec.Struct):
 
 
 class TableChaos:
-    """One seed; with ``lookups`` rows are looked up and changed by their keys besides, without jobs."""
+    """One seed; with ``lookups`` rows are looked up and changed by their keys besides, without jobs. The
+    table has ``backups``: while no more members than that are lost, no row is."""
 
-    def __init__(self, seed: int, *, lookups: bool = False) -> None:
+    def __init__(self, seed: int, *, lookups: bool = False, backups: int = 0) -> None:
         # With every third seed one client has no place in the member list.
         observers = CLIENTS[1:] if seed % 3 == 1 else ()
         self.town = TableTown(*MEMBERS, *CLIENTS, seed=seed, observers=observers)
@@ -46,7 +47,7 @@ class TableChaos:
         self._reads: list[Reading] = []
         self._writes: dict[str, Statement] = {}
         self._lookups: list[tuple[Statement, float]] = []
-        self._looks_up = lookups
+        self._looks_up, self._backups = lookups, backups
         self._next_key = 0
         self._value = 0
         self._breaks = self.random.randint(0, 3)
@@ -56,7 +57,7 @@ class TableChaos:
 
     def run(self) -> Outcome:
         """Let it all happen; raises :class:`Bug`."""
-        self.town.create(CLIENTS[0], self.random.choice(PARTITIONINGS), self._new_rows())
+        self.town.create(CLIENTS[0], self.random.choice(PARTITIONINGS), self._new_rows(), self._backups)
         try:
             while self._left or self._writes or self._reads or self._lookups:
                 self._step()
@@ -199,7 +200,9 @@ class TableChaos:
             reading = self.town.reading(alive[0])
             assert self.town.run(reading.poll, 60), "the last query hangs"
         except OperationalError as error:
-            if not self._disturbed or "were lost with" not in str(error):
+            lost = {*MEMBERS} - {*self.town.sessions[alive[0]].member_list.data_members}
+            survives = len(lost) <= self._backups
+            if survives or not self._disturbed or "were lost with" not in str(error):
                 raise Bug(f"the rows can't be read: {error}") from error
         self.simulation.pass_time(130)
         for name, keys in self.town.keys().items():
@@ -218,12 +221,12 @@ class TableChaos:
             assert key in history, f"the confirmed version {key} was lost: {history}"
 
 
-def explore(seeds: Iterable[int], *, lookups: bool = False) -> tuple[int, Outcome]:
+def explore(seeds: Iterable[int], *, lookups: bool = False, backups: int = 0) -> tuple[int, Outcome]:
     """Run seeds; a bug names the one that found it."""
     total, count = Outcome(), 0
     for seed in seeds:
         try:
-            outcome = TableChaos(seed, lookups=lookups).run()
+            outcome = TableChaos(seed, lookups=lookups, backups=backups).run()
         except Exception as error:
             raise Bug(f"seed {seed}: {type(error).__name__}: {error}") from error
         count += 1
@@ -240,11 +243,12 @@ def main() -> int:
     parser.add_argument("--seeds", type=int, default=1000)
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--lookups", action="store_true", help="look up keys without jobs besides")
+    parser.add_argument("--backups", type=int, default=0, help="backups of the table")
     options = parser.parse_args()
     logging.disable(logging.CRITICAL)
     began = time.perf_counter()
     seeds = range(options.first, options.first + options.seeds)
-    count, total = explore(seeds, lookups=options.lookups)
+    count, total = explore(seeds, lookups=options.lookups, backups=options.backups)
     seconds = time.perf_counter() - began
     print(
         f"{count} seeds in {seconds:.0f} s ({60 * count / seconds:.0f} a minute): {total.written} writes,"

@@ -13,6 +13,8 @@ from sqlfront.cluster.service import TableService
 from sqlfront_cluster.members.cluster_messages import PutDocument
 from sqlfront_cluster.members.keeper import Keeper
 from sqlfront_connectors.base import Partitioning
+from sqlfront_connectors.memory.spread.processors import BackupShare
+from sqlfront_connectors.memory.spread.store import TableStore
 from sqlfront_connectors.memory.spread.table import SpreadSnapshot
 from sqlfront_engine.dag import DAG
 from sqlfront_values.errors import OperationalError
@@ -212,3 +214,37 @@ def killed(victim: str, step: int, length: int) -> str:
     reading = town.reading("client-0")
     assert town.run(reading.poll)
     return "old" if current == update.before else "new"
+
+
+# ---- tables with backups
+
+
+def test_no_row_is_lost_with_as_many_members_as_there_are_backups() -> None:
+    _, outcome = explore(range(100, 103), lookups=True, backups=1)
+
+    assert outcome.written > 5
+    assert outcome.read > 5
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("backups", [1, 2])
+def test_backups_under_many_seeds(backups: int) -> None:
+    explore(range(1000), lookups=True, backups=backups)
+
+
+@pytest.mark.parametrize(
+    ("owner", "name", "bug"),
+    [
+        (TableStore, "_back_up", not_done),
+        (BackupShare, "divided", lambda self, batch: iter(())),
+    ],
+    ids=["_back_up", "divided"],
+)
+def test_a_bug_planted_in_the_backups_is_found(
+    monkeypatch: pytest.MonkeyPatch, owner: type, name: str, bug: Callable[..., object]
+) -> None:
+    monkeypatch.setattr(owner, name, bug)
+
+    with pytest.raises(Bug) as found:
+        explore(range(PATIENCE), lookups=True, backups=1)
+    print(found.value)

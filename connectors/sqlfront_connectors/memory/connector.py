@@ -1,6 +1,7 @@
 """The connector of memory tables: CREATE TABLE ... USING memory."""
 
 from collections.abc import Callable
+from typing import Final
 
 import pyarrow as pa
 
@@ -14,10 +15,15 @@ from sqlfront_values.partitioning.partitions import DEFAULT_PARTITIONS
 MakeTable = Callable[[str, pa.Schema, Partitioning | None], KeyedTable]
 
 
+#: The option of the number of backups, and its values.
+_BACKUPS: Final = "backups"
+_COUNTS: Final = ("0", "1", "2")
+
+
 class MemoryConnector:
-    """The connector of ``USING memory [CLUSTERED BY (k, ...) [INTO n BUCKETS]]``. ``make``: the function that
-    makes a table, given a name, a schema and a partitioning; the default makes a table whose rows are in this
-    process."""
+    """The connector of ``USING memory [CLUSTERED BY (k, ...) [INTO n BUCKETS]] [OPTIONS (backups n)]``.
+    ``make``: the function that makes a table, given a name, a schema and a partitioning; the default makes a
+    table whose rows are in this process."""
 
     format = "memory"
 
@@ -25,18 +31,38 @@ class MemoryConnector:
         self._make = make
 
     def create(self, definition: TableDefinition) -> KeyedTable:
-        """Make an empty table. Raises ProgrammingError for a definition without columns, with LOCATION,
-        OPTIONS or PARTITIONED BY, or with CLUSTERED BY of an unknown column or of a column of a nested type.
+        """Make an empty table. Raises ProgrammingError for a definition without columns, with LOCATION
+        or PARTITIONED BY, with another option than ``backups``, or with CLUSTERED BY of an unknown column or
+        of a column of a nested type.
         """
         if definition.schema is None:
             raise ProgrammingError(f"table {definition.name}: USING memory needs columns or AS SELECT")
-        if definition.location is not None or definition.options:
-            raise ProgrammingError(f"table {definition.name}: USING memory takes no LOCATION and no OPTIONS")
+        if definition.location is not None:
+            raise ProgrammingError(f"table {definition.name}: USING memory takes no LOCATION")
+        backups = _backups(definition)
         if definition.partitioned_by:
             raise ProgrammingError(
                 f"table {definition.name}: memory tables are placed by CLUSTERED BY, not PARTITIONED BY"
             )
-        return self._make(definition.name, definition.schema, partitioning_of(definition))
+        table = self._make(definition.name, definition.schema, partitioning_of(definition))
+        if backups is not None:
+            table.keep_backups(backups)
+        return table
+
+
+def _backups(definition: TableDefinition) -> int | None:
+    """Return the value of the option ``backups``; None if it isn't given. Raises ProgrammingError for any
+    other option, and for another value than 0, 1 or 2."""
+    options = {name.lower(): value for name, value in definition.options.items()}
+    unknown = sorted(options.keys() - {_BACKUPS})
+    if unknown:
+        raise ProgrammingError(
+            f"table {definition.name}: USING memory takes no option {unknown[0]}; its option is {_BACKUPS}"
+        )
+    value = options.get(_BACKUPS)
+    if value is not None and value not in _COUNTS:
+        raise ProgrammingError(f"table {definition.name}: {_BACKUPS} must be 0, 1 or 2, not {value}")
+    return None if value is None else int(value)
 
 
 def partitioning_of(definition: TableDefinition) -> Partitioning | None:

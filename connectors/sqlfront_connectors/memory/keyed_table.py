@@ -130,6 +130,8 @@ class KeyedTable(ABC):
     #: Whether the table is filled anew from the source of its rows if members with parts of the table are
     #: lost.
     reloaded = False
+    #: The number of backups of each row on other members of a cluster, 0 to 2.
+    backups = 0
     #: Whether another table has taken this one's place, so that a write would be lost.
     retired = False
     #: The accounting of the rows and indexes in this process; None = no accounting.
@@ -155,6 +157,11 @@ class KeyedTable(ABC):
     def turn(self) -> AbstractContextManager[object]:
         """Return a context manager that gives the caller the exclusive right to publish versions: it waits
         for other writers, and within its block no other writer, of any session, publishes a version."""
+
+    def keep_backups(self, count: int) -> None:
+        """Have ``count`` backups of each row written from now on, where other members can hold them; to be
+        called while the table has no rows."""
+        self.backups = count
 
     def retire(self) -> None:
         """Drop the table and refuse all further writes of all sessions, because another table replaces it in

@@ -1,5 +1,6 @@
 """The DAG under construction: its finished parts (fragments), and the edges between them."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -64,11 +65,14 @@ class ScanVertex(msgspec.Struct, frozen=True):
 class StorageTarget(msgspec.Struct, frozen=True):
     """The storing of rows on all members: on each member one instance of ``processor`` takes the rows of the
     member's partitions, by the hash of the columns ``keys`` (empty: any rows). ``name`` is the table's
-    name."""
+    name. ``backups``: processors that store the rows again on other members, each of the rows that the one
+    before it emits (the first one: ``processor``), by the hash of the column ``backup_key``."""
 
     name: str
     processor: Processor
     keys: tuple[int, ...]
+    backups: Sequence[Processor] = ()
+    backup_key: int = 0
 
 
 class Builder(msgspec.Struct):
@@ -145,7 +149,13 @@ class Builder(msgspec.Struct):
             self.keep(source, vertex)
         else:
             self.spread(source, vertex, store.keys)
-        return Fragment(vertex, True)
+        stored = Fragment(vertex, True)
+        for number, processor in enumerate(store.backups):
+            name = self.dag.unique_name(f"backup {number + 1} of {store.name}")
+            vertex = self.dag.vertex(name, processor, 1)
+            self.spread(stored, vertex, (store.backup_key,))
+            stored = Fragment(vertex, True)
+        return stored
 
     # ---- edges
 

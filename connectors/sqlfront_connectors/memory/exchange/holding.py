@@ -79,7 +79,7 @@ class ShareHolder:
 
     def _staged(self, key: str) -> None:
         with self._lock:
-            if key in self._store:
+            if self._store.holds(key):
                 self._watched.add(key)
         self._later(STAGED)
 
@@ -102,7 +102,7 @@ class ShareHolder:
             version = None if document is None else decode_table(document.content).key
             with self._lock:
                 replaced = self._current.pop(identity, None)
-                if replaced is not None and replaced not in self._store:
+                if replaced is not None and not self._store.holds(replaced):
                     self._published.discard(replaced)
                 if version is not None:
                     self._current[identity] = version

@@ -17,13 +17,15 @@ class ChunkCount(msgspec.Struct, frozen=True, array_like=True, tag=3):
     """A question to a member: how many chunks (BATCH_ROWS consecutive rows) of its share would a scan read?
     ``version``: the key of the share's version. ``table``: the table's name, for errors. ``dealt``: the
     version of the member list that last changed the owners of partitions, as the asking member knows it.
-    ``filters``: the scan's conjuncts, encoded. The answer is the number of chunks that the scan reads and the
+    ``filters``: the scan's conjuncts, encoded. ``owner``: the lost member whose share's backup is meant, None
+    = the share of the member that is asked. The answer is the number of chunks that the scan reads and the
     number of all chunks."""
 
     version: str
     table: str
     dealt: int
     filters: bytes
+    owner: str | None = None
 
 
 class _Filters(msgspec.Struct, frozen=True):
@@ -34,10 +36,12 @@ _encode: Final = msgspec.msgpack.Encoder().encode
 _decode: Final = make_decoder(tuple[int, int])
 
 
-def encode_count(version: str, table: str, dealt: int, filters: tuple[Expr, ...]) -> bytes:
+def encode_count(
+    version: str, table: str, dealt: int, filters: tuple[Expr, ...], owner: str | None = None
+) -> bytes:
     """Encode a :class:`ChunkCount` with these fields, as a question that a member's
     :class:`~sqlfront_connectors.memory.spread.store.TableStore` can answer."""
-    return _encode(ChunkCount(version, table, dealt, codec.encode(_Filters(filters))))
+    return _encode(ChunkCount(version, table, dealt, codec.encode(_Filters(filters)), owner))
 
 
 def counted(segments: tuple[Segment, ...], question: ChunkCount) -> bytes:

@@ -13,6 +13,7 @@ from sqlfront_cluster import codec
 from sqlfront_cluster.members.document import Document
 from sqlfront_connectors.base import Partitioning
 from sqlfront_connectors.memory.segments.index import IndexDefinition
+from sqlfront_connectors.memory.spread.backups import Backups
 from sqlfront_connectors.memory.spread.share_statistics import decode_statistics, encode_statistics
 from sqlfront_connectors.memory.spread.table import SpreadTable, TableVersion
 
@@ -46,7 +47,8 @@ class TableDocument(msgspec.Struct, frozen=True):
     version of the member list that last changed the owners of partitions when the version was made.
     ``owners``: the owner of each partition at that time. ``jobs``: the ids of the last durable jobs that have
     put their rows into the table. By these, a process that takes such a job over learns in any session
-    whether the table has the job's rows."""
+    whether the table has the job's rows. ``wanted_backups``: the number of backups that the table is to have;
+    ``backups``: the members that hold the version's backups of each owner's share."""
 
     name: str
     schema: pa.Schema
@@ -60,6 +62,8 @@ class TableDocument(msgspec.Struct, frozen=True):
     owners: tuple[str, ...]
     indexes: tuple[IndexDefinition, ...] = ()
     jobs: tuple[str, ...] = ()
+    wanted_backups: int = 0
+    backups: Backups = ()
 
 
 def encode_table(table: SpreadTable, version: TableVersion, creator: str) -> bytes:
@@ -79,6 +83,8 @@ def encode_table(table: SpreadTable, version: TableVersion, creator: str) -> byt
             version.owners,
             version.indexes,
             version.jobs,
+            table.backups,
+            version.backups,
         )
     )
 
@@ -98,4 +104,5 @@ def version_of(document: TableDocument) -> TableVersion:
         document.owners,
         document.indexes,
         document.jobs,
+        document.backups,
     )

@@ -2,19 +2,24 @@
 make its share of a new version."""
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import ClassVar
 
+import numpy as np
 import pyarrow as pa
 
 from sqlfront_connectors.base import Partitioning
 from sqlfront_connectors.memory.scan import MemoryScan
-from sqlfront_connectors.memory.segments.merging import merged
+from sqlfront_connectors.memory.segments.merging import indexed, merged
 from sqlfront_connectors.memory.segments.numbering import home_of, numbers_of, places
 from sqlfront_connectors.memory.segments.segment import RowNumbers, Segment
 from sqlfront_connectors.memory.segments.share import TableShare
+from sqlfront_connectors.memory.spread.backups import HOME, OWNER, BackupTargets
 from sqlfront_connectors.memory.spread.share_statistics import report
-from sqlfront_connectors.memory.spread.store import TableStore, store_of
+from sqlfront_connectors.memory.spread.store import TableStore, partitions_moved, store_of
 from sqlfront_engine.processor import Processor, ProcessorContext, Steps, Take
+from sqlfront_values.arrow.arrays import numpy_view
+from sqlfront_values.columns.batches import split_batch
 from sqlfront_values.partitioning.partitions import DEFAULT_PARTITIONS, key_hasher
 
 
@@ -28,21 +33,39 @@ class ShareScan(MemoryScan, frozen=True):
     instances share the slices in turn. ``dealt``: the version of the member list that last changed the owners
     of partitions when the query was planned. ``holders``: None = each member has the rows of the partitions
     that it owns now. Otherwise partitions have changed their owners since the version was made: only the
-    members ``holders`` have shares, and each of them reads its whole share. Raises OperationalError with
+    members ``holders`` have shares, and each of them reads its whole share. ``backups``: pairs of a member
+    and a lost owner, whose share the member reads from a backup besides. Raises OperationalError with
     SQLSTATE 40001 if the version is gone, or partitions have changed their owners since the query was
     planned."""
 
     dealt: int = 0
     holders: tuple[str, ...] | None = None
+    backups: tuple[tuple[str, str], ...] = ()
 
     def share_of(self, context: ProcessorContext) -> TableShare | None:
         store = store_of(context)
         store.check_dealt(self.dealt, self.table)
-        if self.holders is not None and store.member not in self.holders:
-            return None
-        if self.holders is None and not context.partitions and self.resource not in store:
-            return None  # the member owned no partitions when the version was made
-        return store.share(self.resource, self.table)
+        if self.holders is None:
+            if not context.partitions and self.resource not in store:
+                return None  # the member owned no partitions when the version was made
+            return store.share(self.resource, self.table)
+        owners: list[str | None] = [owner for reader, owner in self.backups if reader == store.member]
+        if store.member in self.holders:
+            owners.insert(0, None)
+        shares = [store.share(self.resource, self.table, owner) for owner in owners]
+        return self.joined(shares) if owners and owners != [None] else shares[0] if shares else None
+
+    def joined(self, shares: list[TableShare]) -> TableShare:
+        """Return the rows of several shares as one share; backups have no indexes, so that the index that the
+        scan's keys need is made now."""
+        placed = self.partitioning is not None and self.by == self.partitioning.columns
+        by = (self.by,) if self.by and not placed else ()
+        segments = [
+            share.facts.get(("indexed", by), partial(indexed, share.segments, by)) for share in shares
+        ]
+        return TableShare(
+            shares[0].schema, self.partitioning, tuple(each for some in segments for each in some), by
+        )
 
     def home(self, share: TableShare) -> int | None:
         return home_of(share.partitions) if self.partitioning is None and share.segments else None
@@ -95,11 +118,12 @@ class StoreShare(Processor, frozen=True):
     input: in addition to the rows of the version ``base``, or, if ``base`` is None, from the input alone.
     Readers don't see the version until the coordinator publishes it.
 
-    Emits one row, the member's report: the statistics of the share, and the number of rows written. To be run
-    with one instance on each member. ``dealt``: the version of the member list that last changed the owners
-    of partitions when the job was planned. ``indexes``: the columns of each of the version's indexes. Raises
-    OperationalError if the version ``base`` is gone, partitions have changed their owners, or memory is
-    short.
+    Emits one row, the member's report: the statistics of the share, and the number of rows written; with
+    ``targets``, emits the input instead, addressed to the member that holds the share's backup, where a
+    :class:`BackupShare` takes the rows and reports. To be run with one instance on each member. ``dealt``:
+    the version of the member list that last changed the owners of partitions when the job was planned.
+    ``indexes``: the columns of each of the version's indexes. Raises OperationalError if the version ``base``
+    is gone, partitions have changed their owners, or memory is short.
     """
 
     cooperative: ClassVar[bool] = False
@@ -111,24 +135,45 @@ class StoreShare(Processor, frozen=True):
     partitioning: Partitioning | None = None
     dealt: int = 0
     indexes: tuple[tuple[int, ...], ...] = ()
+    targets: BackupTargets | None = None
 
     def run(self, context: ProcessorContext) -> Steps:
-        store = store_of(context)
+        store, targets = store_of(context), self.targets
         store.check_dealt(self.dealt, self.table)
-        present = self._present(store, context)
         batches: list[pa.RecordBatch] = []
         charged = 0
         while (batch := (yield Take(0))) is not None:
             context.memory.charge(batch.nbytes)
             charged += batch.nbytes
             batches.append(batch)
+            if targets is not None:
+                yield targets.addressed(batch, self._place(targets, store.member))
+        share, written = self.made(self._present(store, context), batches, context.partitions)
+        context.memory.release(charged)  # the share takes the batches' place
+        store.hold(share.segments, self.table)
+        store.stage(self.key, share)
+        if targets is None:
+            yield report(share, written)
+
+    def made(
+        self,
+        present: tuple[Segment, ...],
+        batches: list[pa.RecordBatch],
+        partitions: tuple[int, ...] = (),
+    ) -> tuple[TableShare, int]:
+        """Return the new share and the number of rows written. ``present``: the segments of the share of
+        ``base``. ``batches``: the whole input. ``partitions``: the partitions of the share."""
         gone, added = self.change(present, batches)
         segments = merged(present, self.schema, self.partitioning, added, self.indexes, gone)
-        share = TableShare(self.schema, self.partitioning, segments, self.indexes, context.partitions)
-        context.memory.release(charged)  # the share takes the batches' place
-        store.hold(segments, self.table)
-        store.stage(self.key, share)
-        yield report(share, sum(batch.num_rows for batch in added))
+        share = TableShare(self.schema, self.partitioning, segments, self.indexes, partitions)
+        return share, sum(batch.num_rows for batch in added)
+
+    def _place(self, targets: BackupTargets, member: str) -> int:
+        """Return the position of the member among the owners of shares. Raises OperationalError (40001) for a
+        member without partitions, which is about to leave: its rows would have no backup."""
+        if member not in targets.owners:
+            raise partitions_moved(self.table)
+        return targets.owners.index(member)
 
     def _present(self, store: TableStore, context: ProcessorContext) -> tuple[Segment, ...]:
         if self.base is None or (not context.partitions and self.base not in store):
@@ -158,9 +203,70 @@ class ChangeShare(StoreShare, frozen=True):
     def change(
         self, present: tuple[Segment, ...], batches: list[pa.RecordBatch]
     ) -> tuple[Mapping[int, RowNumbers], list[pa.RecordBatch]]:
-        width = list(range(len(self.schema)))
-        added = [batch.select(width) for batch in batches] if self.stores else []
-        return places(present, numbers_of(batches)), added
+        return _replaced(present, batches, list(range(len(self.schema))), stores=self.stores)
 
     def describe(self) -> str:
         return f"ChangeShare: {self.table}"
+
+
+class BackupShare(StoreShare, frozen=True):
+    """A processor that makes the backups of other members' shares on this member, from the rows that these
+    members' :class:`StoreShare` or :class:`ChangeShare` has addressed to ``held``; a second backup is made of
+    what the processor of the first one has addressed.
+
+    Emits the reports of the shares, or, with ``targets``, the input, addressed to the members of the next
+    backup. ``numbered``: the last column of the input is the numbers of the rows to delete; ``stores``: the
+    columns before it are new rows. ``indexes`` is to be empty: a backup has none."""
+
+    held: BackupTargets = BackupTargets((), (), ())
+    numbered: bool = False
+    stores: bool = False
+
+    def run(self, context: ProcessorContext) -> Steps:
+        store, targets = store_of(context), self.targets
+        store.check_dealt(self.dealt, self.table)
+        parts: dict[int, list[pa.RecordBatch]] = {place: [] for place in self.held.held_by(store.member)}
+        charged = 0
+        while (batch := (yield Take(0))) is not None:
+            context.memory.charge(batch.nbytes)
+            charged += batch.nbytes
+            for owner, part in self.divided(batch):
+                parts[owner].append(part)
+                if targets is not None:
+                    yield targets.addressed(part, owner)
+        for owner, batches in parts.items():
+            name = self.held.owners[owner]
+            present = () if self.base is None else store.share(self.base, self.table, name).segments
+            share, written = self.made(present, batches)
+            store.hold(share.segments, self.table)
+            store.stage(self.key, share, name)
+            if targets is None:
+                yield report(share, written)
+        context.memory.release(charged)
+
+    def divided(self, batch: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch]]:
+        """Yield the rows of each owner's share, without the columns of the address, with the owner's
+        position."""
+        if batch.num_rows:
+            columns = [place for place in range(batch.num_columns) if place not in (OWNER, HOME)]
+            owners = numpy_view(batch.column(OWNER)).astype(np.intp)
+            yield from split_batch(batch.select(columns), owners, len(self.held.owners)).items()
+
+    def change(
+        self, present: tuple[Segment, ...], batches: list[pa.RecordBatch]
+    ) -> tuple[Mapping[int, RowNumbers], list[pa.RecordBatch]]:
+        if not self.numbered:
+            return {}, batches
+        return _replaced(present, batches, list(range(len(self.schema))), stores=self.stores)
+
+    def describe(self) -> str:
+        return f"BackupShare: {self.table}"
+
+
+def _replaced(
+    present: tuple[Segment, ...], batches: list[pa.RecordBatch], width: list[int], *, stores: bool
+) -> tuple[Mapping[int, RowNumbers], list[pa.RecordBatch]]:
+    """Return the changes of rows whose numbers are in the batches' last column: the rows to delete, and with
+    ``stores`` the batches' columns ``width`` as rows to add."""
+    added = [batch.select(width) for batch in batches] if stores else []
+    return places(present, numbers_of(batches)), added

@@ -68,6 +68,8 @@ class TableStore(Mapping[str, object], RequestService):
         # Reentrant because finalizers call :meth:`free`.
         self._lock = threading.RLock()
         self._shares: dict[str, TableShare] = {}
+        # Backups of other members' shares, by the version's key and the owner.
+        self._backups: dict[str, dict[str, TableShare]] = {}
         # Keys that were freed before their share was staged.
         self._refused: deque[str] = deque(maxlen=_MOST_REFUSED)
 
@@ -77,25 +79,30 @@ class TableStore(Mapping[str, object], RequestService):
         if self.memory is not None:
             self.memory.hold(segments, table)
 
-    def stage(self, key: str, share: TableShare) -> None:
+    def stage(self, key: str, share: TableShare, owner: str | None = None) -> None:
         """Put ``share`` into the store under ``key``, the key of its table's version, before that version is
-        published. The store drops the share instead if :meth:`free` was called with the key before, since the
+        published. ``owner``: the member of whose share this is a backup, None = the share is this member's
+        own. The store drops the share instead if :meth:`free` was called with the key before, since the
         share's writer has given up. In both cases :attr:`on_stage` receives the key.
 
         Raises InternalError if the store has a share with this key already.
         """
         with self._lock:
-            if key in self._shares:
+            if (key in self._shares) if owner is None else owner in self._backups.get(key, ()):
                 raise InternalError(f"there is a share {key} already")
             if key not in self._refused:
-                self._shares[key] = share
+                if owner is None:
+                    self._shares[key] = share
+                else:
+                    self._backups.setdefault(key, {})[owner] = share
         self.on_stage(key)
 
-    def share(self, key: str, table: str) -> TableShare:
+    def share(self, key: str, table: str, owner: str | None = None) -> TableShare:
         """Return the share under ``key``, the key of a version of the table; ``table`` is the table's name
-        for the error. Raises OperationalError with SQLSTATE 40001 if the store has no such share (any
+        for the error. ``owner``: the member of whose share to return the backup, None = the share of this
+        member. Raises OperationalError with SQLSTATE 40001 if the store has no such share (any
         more)."""
-        share = self._shares.get(key)
+        share = self._shares.get(key) if owner is None else self._backups.get(key, {}).get(owner)
         if share is None:
             raise OperationalError(
                 f"the version of `{table}` that the query was planned for is gone; run the query again",
@@ -123,24 +130,35 @@ class TableStore(Mapping[str, object], RequestService):
             return encode_room(sys.maxsize if self.memory is None else self.memory.free())
         self.check_dealt(question.dealt, question.table)
         key = question.base if isinstance(question, RowChange) else question.version
-        share = self.share(key, question.table)
+        owner = question.owner if isinstance(question, ChunkCount) else None
+        share = self.share(key, question.table, owner)
         match question:
             case Lookup():
                 return found(share, question)
             case RowChange():
-                made, answer = changed_share(share, question)
+                made, answer = changed_share(share, question.gone, question.added)
                 self.hold(made.segments, question.table)
                 self.stage(question.version, made)
+                self._back_up(question)
                 return answer
             case ChunkCount():
                 return counted(share.segments, question)
 
+    def _back_up(self, question: RowChange) -> None:
+        """Make the backups of other members' shares that the change asks for."""
+        for owner, gone, added in question.backups:
+            share = self.share(question.base, question.table, owner)
+            made = changed_share(share, gone, added)[0]
+            self.hold(made.segments, question.table)
+            self.stage(question.version, made, owner)
+
     def free(self, key: str) -> None:
-        """Remove the share under ``key``; readers that have the share already can go on. If no share is there
-        yet (a job may fail while another member is still at work), a later :meth:`stage` with this key is
-        ignored."""
+        """Remove the share and the backups under ``key``; readers that have the share already can go on. If
+        no share is there yet (a job may fail while another member is still at work), a later :meth:`stage`
+        with this key is ignored."""
         with self._lock:
-            if self._shares.pop(key, None) is None:
+            found = self._shares.pop(key, None), self._backups.pop(key, None)
+            if found == (None, None):
                 self._refused.append(key)
 
     def bytes_of(self, key: str) -> int:
@@ -150,8 +168,18 @@ class TableStore(Mapping[str, object], RequestService):
 
     @property
     def versions(self) -> tuple[str, ...]:
-        """The keys of all shares in the store, each the key of a table's version."""
-        return tuple(self._shares)
+        """The keys of all shares and backups in the store, each the key of a table's version."""
+        return tuple({**self._shares, **self._backups})
+
+    def holds(self, key: str) -> bool:
+        """Return whether the store has a share or a backup of the version with this key."""
+        return key in self._shares or key in self._backups
+
+    def size_of(self, key: str) -> tuple[int, int]:
+        """Return the bytes of the member's share of the version with this key, and of the backups of other
+        members' shares, without indexes."""
+        share, backups = self._shares.get(key), self._backups.get(key, {})
+        return 0 if share is None else share.size, sum(each.size for each in backups.values())
 
     def __getitem__(self, key: str) -> object:
         if key == STORE:
@@ -159,7 +187,7 @@ class TableStore(Mapping[str, object], RequestService):
         return self.services[key] if key in self.services else self._shares[key]
 
     def __iter__(self) -> Iterator[str]:
-        return iter((STORE, *self.services, *self.versions))
+        return iter((STORE, *self.services, *self._shares))
 
     def __len__(self) -> int:
         return len(self._shares) + len(self.services) + 1

@@ -36,9 +36,16 @@ from sqlfront_connectors.base import (
 from sqlfront_connectors.memory.keyed_table import KeyedSnapshot, KeyedTable
 from sqlfront_connectors.memory.segments.index import IndexDefinition
 from sqlfront_connectors.memory.segments.share import key_columns
+from sqlfront_connectors.memory.spread.backups import (
+    HOME,
+    Backups,
+    backups_of,
+    readers_of,
+    targets_of,
+)
 from sqlfront_connectors.memory.spread.chunk_counts import decode_count, encode_count
 from sqlfront_connectors.memory.spread.lookup import NO_KEYS, Lookup
-from sqlfront_connectors.memory.spread.processors import ChangeShare, ShareScan, StoreShare
+from sqlfront_connectors.memory.spread.processors import BackupShare, ChangeShare, ShareScan, StoreShare
 from sqlfront_connectors.memory.spread.row_changes import by_owner, encode_change
 from sqlfront_connectors.memory.spread.row_path import MemberRequests, RowRequest, SpreadPath
 from sqlfront_connectors.memory.spread.share_statistics import (
@@ -115,7 +122,8 @@ class TableVersion(msgspec.Struct, frozen=True):
     member list (not of the table) that last changed the partitions' owners before the shares were made.
     ``owners``: the owner of each partition at that time. ``indexes``: the indexes that every share has.
     ``jobs``: the ids of the last :data:`MOST_JOBS` durable jobs that have put their rows into the table, with
-    this version or an earlier one, in the order of their commits."""
+    this version or an earlier one, in the order of their commits. ``backups``: the members that hold backups
+    of each owner's share, written before the version was published."""
 
     number: int
     key: str | None
@@ -124,6 +132,7 @@ class TableVersion(msgspec.Struct, frozen=True):
     owners: tuple[str, ...] = ()
     indexes: tuple[IndexDefinition, ...] = ()
     jobs: tuple[str, ...] = ()
+    backups: Backups = ()
 
 
 class SpreadSnapshot(KeyedSnapshot):
@@ -158,10 +167,9 @@ class SpreadSnapshot(KeyedSnapshot):
             return ScanPlan(Values(pa.schema([self.schema.field(place) for place in request.columns]), ()))
         members = self.members.member_list
         in_place = held.dealt == members.dealt
+        make: Callable[..., ShareScan] = partial(ShareScan, dealt=members.dealt)
         if not in_place:
-            self.check_complete()
-        holders = None if in_place else tuple(dict.fromkeys(held.owners))
-        make = partial(ShareScan, dealt=members.dealt, holders=holders)
+            make = self._moved(make, self.readers())
         source = self._source(make, held.key, request)
         resources = {f"{held.key} in use": self}
         return ScanPlan(source, resources, Location.SPREAD, placed if in_place else None)
@@ -177,21 +185,31 @@ class SpreadSnapshot(KeyedSnapshot):
         of the request are hints, by which the member may leave out rows. Raises OperationalError if members
         with rows are lost, with SQLSTATE 40001 if the cluster changes meanwhile."""
         assert self.held.key is not None
-        dealt = self.members.member_list.dealt
-        self.check_complete()
-        scan = self._source(partial(ShareScan, dealt=dealt, holders=(holder,)), self.held.key, request)
+        make = partial(ShareScan, dealt=self.members.member_list.dealt)
+        readers = {holder: self.readers()[holder]}
+        scan = self._source(self._moved(make, readers), self.held.key, request)
         dag = DAG()
         source, result = dag.vertex("scan", scan, 1), dag.vertex("result", ResultSink(), 1)
         dag.edge(Edge.between(source, result).to_one().distribute_to())
         return self.members.run(dag, {f"{self.held.key} in use": self})
 
+    def _moved(self, make: Callable[..., ShareScan], readers: Mapping[str, str]) -> Callable[..., ShareScan]:
+        """Return a maker of a scan in which each member of ``readers`` reads whole shares: its own, and the
+        backups of lost owners. ``readers``: by the owner of the share."""
+        holders = tuple(owner for owner, reader in readers.items() if owner == reader)
+        backups = tuple((reader, owner) for owner, reader in readers.items() if owner != reader)
+        return partial(make, holders=holders, backups=backups)
+
     def _count_chunks(self, filters: tuple[Expr, ...]) -> tuple[int, int]:
         held = self.held
         if held.key is None:
             return 0, 0
-        question = encode_count(held.key, self.name, self.members.member_list.dealt, filters)
-        answers = self.members.ask(STORE, dict.fromkeys(held.owners, question))
-        counts = [decode_count(answer) for answer in answers.values()]
+        encode = partial(encode_count, held.key, self.name, self.members.member_list.dealt, filters)
+        readers = self.readers()
+        questions = [{owner: encode() for owner, reader in readers.items() if owner == reader}]
+        questions += [{reader: encode(owner)} for owner, reader in readers.items() if owner != reader]
+        answers = [answer for each in questions for answer in self.members.ask(STORE, each).values()]
+        counts = [decode_count(answer) for answer in answers]
         return sum(read for read, _ in counts), sum(total for _, total in counts)
 
     def row_path(
@@ -225,14 +243,23 @@ class SpreadSnapshot(KeyedSnapshot):
         return () if self.held.key is None else None
 
     def check_complete(self) -> None:
-        """Raise OperationalError unless all members that hold a part of the version are present."""
+        """Raise OperationalError unless, of each part of the version, the owner or a holder of a backup is
+        present."""
+        self.readers()
+
+    def readers(self) -> Mapping[str, str]:
+        """Return, for each member that has made a share of the version, the member that reads this share now:
+        the same member, or, if it is gone, a holder of a backup. Raises OperationalError if an owner and all
+        holders of its backups are gone."""
         if self.held.key is None:
-            return
-        members = self.members.member_list
-        present = {*members.data_members} & {*members.owners, *members.handing_over}
-        gone = [number for number, owner in enumerate(self.held.owners) if owner not in present]
+            return {}
+        held, members = self.held, self.members.member_list
+        present = frozenset(members.data_members) & {*members.owners, *members.handing_over}
+        readers = readers_of(held.owners, held.backups, present)
+        gone = [number for number, owner in enumerate(held.owners) if readers[owner] is None]
         if gone:
             raise _gone(self.name, self.held, gone, reloaded=self._reloaded)
+        return {owner: reader for owner, reader in readers.items() if reader is not None}
 
 
 class SpreadTable(KeyedTable):
@@ -272,6 +299,16 @@ class SpreadTable(KeyedTable):
                 self._current = made = SpreadSnapshot(self, version)
                 if version.key is not None:
                     when_forgotten(made, self.members.release, version.key).atexit = False
+
+    def keep_backups(self, count: int) -> None:
+        """Have ``count`` backups of each share written from now on, by all sessions; to be called while the
+        table has no rows."""
+        with self.turn():
+            self.backups = count
+            held, members = self._current.held, self.members.member_list
+            assert held.key is None
+            made = msgspec.structs.replace(held, number=held.number + 1, dealt=members.dealt)
+            self.members.publish(self, made)
 
     def drop(self) -> None:
         """Tell the cluster that the table is dropped. The rows are freed after their last reader: a reader
@@ -440,6 +477,10 @@ class NextVersion:
         self.base: TableVersion
         self.members: MemberList
         self.processor: StoreShare
+        #: The sinks that make the backups of the shares, the first one of the rows that ``processor`` emits,
+        #: the next one of the rows that the first one emits.
+        self.backup_processors: tuple[BackupShare, ...] = ()
+        self._backups: Backups = ()
 
     @property
     def keys(self) -> tuple[int, ...]:
@@ -463,7 +504,9 @@ class NextVersion:
                         f"the partitions of `{table.name}` have moved; run the statement again",
                         sqlstate="40001",
                     )
+            self._backups = self._placed_backups()
             self.processor = self._processor(turn)
+            self._prepare_backups()
         except BaseException:
             self._turn.__exit__(None, None, None)
             raise
@@ -490,7 +533,14 @@ class NextVersion:
         keys = self.keys if stores else tuple(range(len(self.keys)))
         shares = by_owner(rows, key_hasher(kinds), keys, members.owners, stores=stores)
         encode = partial(encode_change, self.processor.key, base.key, table.name, members.dealt)
-        questions = {owner: encode(gone, added) for owner, (gone, added) in shares.items()}
+        held: dict[str, list[str]] = {}
+        for owner, holders in base.backups:
+            for holder in holders:
+                held.setdefault(holder, []).append(owner)
+        questions = {
+            owner: encode(change, [(other, shares[other]) for other in held.get(owner, ())])
+            for owner, change in shares.items()
+        }
         answers = table.members.ask(STORE, questions, query)
         reports = [answers[owner] for owner in sorted(answers)]
         self.publish_shares(decode_reports(reports, table.schema))
@@ -507,8 +557,33 @@ class NextVersion:
             self.members.owners,
             self._made_indexes,
             self._made_jobs,
+            self._backups,
         )
         table.members.publish(table, version)
+
+    def _placed_backups(self) -> Backups:
+        """Return the placement of the version's backups: that of the previous version, whose backups the
+        present rows have, or a new one if no present rows stay."""
+        if self._how is ChangeMode.OVERWRITE or self.base.key is None:
+            return backups_of(self.members, self.table.backups)
+        return self.base.backups
+
+    def _prepare_backups(self) -> None:
+        """Have the shares' rows go to the makers of the backups, too, and these report."""
+        made, store = targets_of(self._backups, self.members.owners), self.processor
+        numbered = isinstance(store, ChangeShare)
+        stores = isinstance(store, ChangeShare) and store.stores
+        common = store.table, store.key, store.base, store.schema, store.partitioning, store.dealt, ()
+        self.backup_processors = (
+            tuple(
+                BackupShare(*common, following, targets, numbered, stores)
+                for targets, following in zip(made, (*made[1:], None), strict=True)
+            )
+            if made
+            else ()
+        )
+        if made:
+            self.processor = msgspec.structs.replace(store, targets=made[0])
 
     def _processor(self, turn: str) -> StoreShare:
         table = self.table
@@ -567,15 +642,27 @@ def stored(dag: DAG, source: Vertex, table: SpreadTable, version: NextVersion, *
         edge = edge.distributed()
         edge = edge.partitioned(version.keys) if version.keys else edge
     dag.edge(edge)
+    store = backed_up(dag, store, version)
     result = dag.vertex("result", ResultSink(), 1)
     return dag.edge(Edge.between(store, result).to_one().distribute_to())
+
+
+def backed_up(dag: DAG, store: Vertex, version: NextVersion) -> Vertex:
+    """Add the vertices to ``dag`` that make the backups of what ``store`` stores, and return the vertex that
+    emits the members' reports."""
+    for number, processor in enumerate(version.backup_processors):
+        backup = dag.vertex(f"backup {number + 1} of {version.table.name}", processor, 1)
+        dag.edge(Edge.between(store, backup).partitioned((HOME,)).distributed())
+        store = backup
+    return store
 
 
 def _gone(table: str, version: TableVersion, partitions: list[int], *, reloaded: bool) -> OperationalError:
     """Return the error for a table whose ``partitions`` were lost with their members. ``reloaded``: the
     members load the table again from its source, so the error asks to run the query again."""
     named = ", ".join(map(str, partitions[:_NAMED])) + (", ..." if len(partitions) > _NAMED else "")
-    lost = ", ".join(sorted({version.owners[number] or NOBODY for number in partitions}))
+    owners, held = {version.owners[number] or NOBODY for number in partitions}, dict(version.backups)
+    lost = ", ".join(sorted({name for owner in owners for name in (owner, *held.get(owner, ()))}))
     what = (
         f"partitions {named} ({len(partitions)} of {len(version.owners)}) of `{table}` were lost with {lost}"
     )
