@@ -95,6 +95,12 @@ def not_done(*_: object) -> None:
     """Whatever is to be checked is taken for right, what is to be done is forgotten."""
 
 
+def lost_shares_left_out(self: SpreadSnapshot) -> dict[str, str]:
+    """The shares of lost members are taken for empty."""
+    present = self.members.member_list.data_members
+    return {owner: owner for owner in self.held.owners if owner in present}
+
+
 def published_after_the_first_report(
     self: SimulatedSession, dag: DAG, resources: Mapping[str, object]
 ) -> Iterator[pa.RecordBatch]:
@@ -115,7 +121,7 @@ RUN = SimulatedSession.run
         (TableService, "_is_needed", freed_as_soon_as_replaced),
         (TableService, "_is_needed", only_published_is_needed),
         (TableService, "sweep", never_freed),
-        (SpreadSnapshot, "check_complete", not_done),
+        (SpreadSnapshot, "readers", lost_shares_left_out),
         (SimulatedSession, "run", published_after_the_first_report),
     ],
     ids=lambda value: getattr(value, "__name__", value),
