@@ -48,10 +48,10 @@ class Handover:
 
     def run(self) -> bool:
         """Move the rows, and return True if no other member misses a row when this member ends: all tables
-        are on others, or there is no other member. Return False if ``is_over`` came first, or the member
-        was removed meanwhile. Raises
-        OperationalError (53200) if the others have no room; then the member gets its share of the partitions
-        again."""
+        are on others, or there is no other member. If all members leave at the same time, the last one waits
+        until the others have gone. Return False if ``is_over`` came first, or the member was removed
+        meanwhile. Raises OperationalError (53200) if the others have no room; then the member gets its share
+        of the partitions again."""
         try:
             return self._run()
         except OperationalError:
@@ -61,19 +61,32 @@ class Handover:
 
     def _run(self) -> bool:
         while self._membership.joined and not self._is_over():
-            if not self._others():
-                return True
-            if not self._is_marked():
-                self._check_room()
-                self._membership.hand_over()
-            elif self._move_all():
+            if self._has_gone_on():
                 return True
             self._members.documents.await_change(RETRY)
         return False
 
+    def _has_gone_on(self) -> bool:
+        """Take the next step, and return True if there is none: the keeper has heard that this member hands
+        over, and the rows are on other members, or there is no other member."""
+        if not self._is_marked():
+            self._check_room()
+            self._membership.hand_over()
+            return False
+        if not self._others():
+            return True
+        if self._owns_partitions():
+            # The last heir was lost, or the first has come: the keeper chooses anew who gets the partitions.
+            self._membership.hand_over(ends=True)
+            return False
+        return self._move_all()
+
     def _move_all(self) -> bool:
-        moved = [self._move(table) for table in self.tables()]
-        return all(moved)
+        """Move the tables, and return True if no table has rows here any more. Where this member got
+        partitions meanwhile, a table lies in place and has rows here."""
+        for table in self.tables():
+            self._move(table)
+        return not self.tables()
 
     def tables(self) -> tuple[SpreadTable, ...]:
         """Return the tables whose current version has rows on this member."""
@@ -85,13 +98,24 @@ class Handover:
         )
 
     def _others(self) -> tuple[str, ...]:
+        """Return the other members that may hold rows, those included that hand over themselves."""
+        return tuple(name for name in self._members.member_list.data_members if name != self._membership.name)
+
+    def _heirs(self) -> tuple[str, ...]:
         return tuple(name for name in self._members.member_list.heirs if name != self._membership.name)
 
+    def _owns_partitions(self) -> bool:
+        return self._membership.name in self._members.member_list.owners
+
     def _check_room(self) -> None:
-        """Raise OperationalError (53200) unless the other members have room for this member's rows."""
+        """Raise OperationalError (53200) if there are members to hand over to, and they have no room for this
+        member's rows."""
+        heirs = self._heirs()
+        if not heirs:
+            return
         needed = sum(self._bytes_of(table.snapshot().held.key or "") for table in self.tables())
         try:
-            answers = self._members.ask(STORE, dict.fromkeys(self._others(), ROOM))
+            answers = self._members.ask(STORE, dict.fromkeys(heirs, ROOM))
         except OperationalError as error:
             logger.warning("the other members' room is not known: %s", error)
             return
@@ -106,9 +130,9 @@ class Handover:
     def _is_marked(self) -> bool:
         return self._membership.name in self._members.member_list.handing_over
 
-    def _move(self, table: SpreadTable) -> bool:
+    def _move(self, table: SpreadTable) -> None:
         if self._is_over():
-            return False
+            return
         try:
             place_anew(table)
         except Error as error:
@@ -117,6 +141,5 @@ class Handover:
                 raise
             if error.sqlstate == LOST:
                 self._unreadable.add(table.identity)
-            return error.sqlstate == LOST
-        logger.info("`%s` was handed over", table.name)
-        return True
+        else:
+            logger.info("`%s` was handed over", table.name)

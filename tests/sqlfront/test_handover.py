@@ -104,3 +104,49 @@ def test_all_members_may_leave_at_the_same_time() -> None:
 
     assert here.run(ended, 200)
     assert [statement.error for statement in leaving] == [None] * 3
+
+
+def test_a_member_to_which_another_hands_over_waits_until_that_has_gone() -> None:
+    here = town()
+    for name in ("m0", "m1"):
+        here.memberships[name].hand_over()
+    assert here.run(lambda: here.keeper.members.heirs == ("m2",) and here.agreed())
+    last = here.leave("m2")
+    assert not here.run(lambda: here.resume(last) and last.ended, 20)
+    assert here.memberships["m2"].joined
+    for name in ("m0", "m1"):
+        here.complete(here.leave(name))
+        read_all(here)
+    here.complete(last)
+    assert here.run(lambda: here.ends == dict.fromkeys(("m0", "m1", "m2")))
+
+
+def test_members_that_hand_over_choose_an_heir_when_the_last_one_is_lost() -> None:
+    here = town()
+    for name in ("m0", "m1"):
+        here.memberships[name].hand_over()
+    assert here.run(lambda: here.keeper.members.heirs == ("m2",) and here.agreed())
+    here.kill("m2")
+    assert here.run(lambda: "m2" not in here.keeper.members, 20)
+    here.complete(here.insert("client-0", ROWS, overwrite=True))
+    leaving = [here.leave(name) for name in ("m0", "m1")]
+
+    def first_has_gone() -> bool:
+        for statement in leaving:
+            here.resume(statement)
+        return any(statement.ended for statement in leaving) and len(here.keeper.members.data_members) == 1
+
+    assert here.run(first_has_gone, 30)
+    read_all(here)
+
+
+def test_the_last_member_hands_over_to_a_newcomer() -> None:
+    here = TableTown("m0", "client-0", seed=1)
+    here.create("client-0", None, ROWS)
+    here.memberships["m0"].hand_over()
+    assert here.run(lambda: here.keeper.members.handing_over == ("m0",) and here.agreed())
+    here.add("m1")
+    assert here.run(lambda: "m1" in here.keeper.members and here.agreed())
+    here.complete(here.leave("m0"))
+    assert here.run(lambda: "m0" not in here.keeper.members and here.agreed())
+    read_all(here)

@@ -51,7 +51,7 @@ class Heartbeat(Message, frozen=True):
 class HandOver(Message, frozen=True):
     """A member's message that it is about to leave, so that other members get its partitions while jobs
     still read the rows that it holds. ``ends``: True if the member stays after all, so that it gets its share
-    of the partitions again. The keeper does nothing if no other member could own partitions."""
+    of the partitions again. The keeper doesn't mark the only member to which other members hand over."""
 
     ends: bool = False
 

@@ -330,14 +330,15 @@ class Keeper:
 
     def _hand_over(self, known: _Known, *, ends: bool) -> None:
         """Mark the member as one that hands over, and give its partitions to others; or, with ``ends``, let
-        it own partitions again. Does nothing if no other member may own partitions."""
+        it own partitions again. Refuses to mark the last member that may own partitions while other members
+        hand over, since they hand over to that member."""
         name, marked = known.info.name, not ends
-        others = {*self.members.heirs} - {name}
+        is_last_heir = self.members.heirs == (name,) and self.members.data_members != (name,)
         if not known.joined or known.observes:
             return
         if known.info.hands_over is marked or known.leaves_with is not None:
             return
-        if marked and not others:
+        if marked and is_last_heir:
             return
         known.info = replace(known.info, hands_over=marked)
         members = tuple(known.info if each.name == name else each for each in self.members.members)
