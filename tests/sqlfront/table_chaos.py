@@ -13,6 +13,7 @@ from typing import Final
 
 import msgspec
 
+from sqlfront_cluster.members.member_list import CHANGED
 from sqlfront_connectors.base import Partitioning
 from sqlfront_values.errors import OperationalError
 from tests.cluster.members.chaos import Bug
@@ -30,14 +31,16 @@ class Outcome(msgspec.Struct):
     looked_up: int = 0
     written: int = 0
     failed: int = 0
+    left: int = 0
     steps: int = 0
 
 
 class TableChaos:
     """One seed; with ``lookups`` rows are looked up and changed by their keys besides, without jobs. The
-    table has ``backups``: while no more members than that are lost, no row is."""
+    table has ``backups``: while no more members than that are lost, no row is. With ``leaves`` members leave
+    and join besides, which loses no row as long as one stays."""
 
-    def __init__(self, seed: int, *, lookups: bool = False, backups: int = 0) -> None:
+    def __init__(self, seed: int, *, lookups: bool = False, backups: int = 0, leaves: bool = False) -> None:
         # With every third seed one client has no place in the member list.
         observers = CLIENTS[1:] if seed % 3 == 1 else ()
         self.town = TableTown(*MEMBERS, *CLIENTS, seed=seed, observers=observers)
@@ -47,9 +50,14 @@ class TableChaos:
         self._reads: list[Reading] = []
         self._writes: dict[str, Statement] = {}
         self._lookups: list[tuple[Statement, float]] = []
-        self._looks_up, self._backups = lookups, backups
+        self._looks_up, self._backups, self._leaves = lookups, backups, leaves
+        # Whether a member has begun to leave or to join: statements may have to be run again, and no more.
+        self._changed = False
         self._next_key = 0
         self._value = 0
+        self._leaving: list[Statement] = []
+        # The members that have begun to leave, those that have left included.
+        self._leavers: set[str] = set()
         self._breaks = self.random.randint(0, 3)
         self._faults = self.random.choice((0.0, 0.002, 0.01))
         self._disturbed = False
@@ -59,13 +67,14 @@ class TableChaos:
         """Let it all happen; raises :class:`Bug`."""
         self.town.create(CLIENTS[0], self.random.choice(PARTITIONINGS), self._new_rows(), self._backups)
         try:
-            while self._left or self._writes or self._reads or self._lookups:
+            while self._left or self._writes or self._reads or self._lookups or self._leaving:
                 self._step()
             self._check_the_end()
         except AssertionError as error:
             raise Bug(str(error)) from error
         finally:
-            for statement in (*self._writes.values(), *(lookup for lookup, _ in self._lookups)):
+            lookups = (lookup for lookup, _ in self._lookups)
+            for statement in (*self._writes.values(), *lookups, *self._leaving):
                 statement.kill()
         self.outcome.steps = self.simulation.steps
         return self.outcome
@@ -97,6 +106,37 @@ class TableChaos:
         for reading in tuple(self._reads):
             self._look(reading)
         self._look_up(sessions)
+        if self._leaves:
+            self._leave()
+
+    def _leave(self) -> None:
+        """Let members go on with leaving, and perhaps let one begin to leave, or a new one join."""
+        for statement in tuple(self._leaving):
+            if self.town.resume(statement) and statement.ended:
+                self._leaving.remove(statement)
+                self._has_left(statement)
+        joined = [name for name in self._members() if self.town.memberships[name].joined]
+        if self._left and self.random.random() < 0.003:
+            self._changed = True
+            staying = [name for name in joined if name not in self._leavers]
+            if len(staying) > 1 and self.random.random() < 0.7:
+                leaver = self.random.choice(staying)
+                self._leavers.add(leaver)
+                self._leaving.append(self.town.leave(leaver))
+            elif len(self.town.services) < 6:
+                self.town.add(f"m{len(self.town.services)}")
+
+    def _has_left(self, statement: Statement) -> None:
+        error = statement.error
+        if error is None:
+            self.outcome.left += 1
+        elif isinstance(error, OperationalError):
+            self._failed(error)
+        elif not isinstance(error, Killed):
+            raise error
+
+    def _members(self) -> list[str]:
+        return [name for name in self.town.services if name in self.town.alive]
 
     def _look_up(self, sessions: Sequence[str]) -> None:
         """Let lookups go on, and perhaps begin one."""
@@ -141,7 +181,7 @@ class TableChaos:
         self._disturbed = True
         fault = self.random.randrange(5)
         alive = self.town.alive
-        members = [name for name in MEMBERS if name in alive]
+        members = self._members()
         if fault == 0 and len(members) > 1:
             self.town.kill(self.random.choice(members))
         elif fault == 1 and len([name for name in CLIENTS if name in alive]) > 1:
@@ -178,7 +218,8 @@ class TableChaos:
 
     def _failed(self, error: OperationalError) -> None:
         self.outcome.failed += 1
-        if not self._disturbed:
+        changed = self._changed and error.sqlstate == CHANGED
+        if not (self._disturbed or changed):
             raise Bug(f"an error though nothing was disturbed: {error}")
 
     # ---- the end
@@ -207,7 +248,7 @@ class TableChaos:
         self.simulation.pass_time(130)
         for name, keys in self.town.keys().items():
             assert set(keys) <= {current}, f"{name} still holds {keys}"
-        if self._disturbed and self.town.leftovers():
+        if (self._disturbed or self._changed) and self.town.leftovers():
             self.simulation.pass_time(300)  # data may be left without a job for that long
         left = self.town.leftovers()
         assert not left, f"left behind: {left}"
@@ -221,12 +262,14 @@ class TableChaos:
             assert key in history, f"the confirmed version {key} was lost: {history}"
 
 
-def explore(seeds: Iterable[int], *, lookups: bool = False, backups: int = 0) -> tuple[int, Outcome]:
+def explore(
+    seeds: Iterable[int], *, lookups: bool = False, backups: int = 0, leaves: bool = False
+) -> tuple[int, Outcome]:
     """Run seeds; a bug names the one that found it."""
     total, count = Outcome(), 0
     for seed in seeds:
         try:
-            outcome = TableChaos(seed, lookups=lookups, backups=backups).run()
+            outcome = TableChaos(seed, lookups=lookups, backups=backups, leaves=leaves).run()
         except Exception as error:
             raise Bug(f"seed {seed}: {type(error).__name__}: {error}") from error
         count += 1
@@ -234,6 +277,7 @@ def explore(seeds: Iterable[int], *, lookups: bool = False, backups: int = 0) ->
         total.looked_up += outcome.looked_up
         total.written += outcome.written
         total.failed += outcome.failed
+        total.left += outcome.left
         total.steps += outcome.steps
     return count, total
 
@@ -244,15 +288,17 @@ def main() -> int:
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--lookups", action="store_true", help="look up keys without jobs besides")
     parser.add_argument("--backups", type=int, default=0, help="backups of the table")
+    parser.add_argument("--leaves", action="store_true", help="members leave and join besides")
     options = parser.parse_args()
     logging.disable(logging.CRITICAL)
     began = time.perf_counter()
     seeds = range(options.first, options.first + options.seeds)
-    count, total = explore(seeds, lookups=options.lookups, backups=options.backups)
+    count, total = explore(seeds, lookups=options.lookups, backups=options.backups, leaves=options.leaves)
     seconds = time.perf_counter() - began
     print(
         f"{count} seeds in {seconds:.0f} s ({60 * count / seconds:.0f} a minute): {total.written} writes,"
         f" {total.read} reads and {total.looked_up} lookups of one version each, {total.failed} named errors,"
+        f" {total.left} members left,"
         f" {total.steps:,} events"
     )
     return 0

@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from sqlfront.cluster.handover import Handover
 from sqlfront.cluster.service import TableService
 from sqlfront_cluster.members.cluster_messages import PutDocument
 from sqlfront_cluster.members.keeper import Keeper
@@ -24,6 +25,8 @@ from tests.sqlfront.table_chaos import TableChaos, explore
 
 #: Seeds of the test command; `python -m tests.sqlfront.table_chaos` runs as many as it is told.
 SEEDS = 25
+#: Seeds of the test command in which members leave and join besides.
+LEAVING_SEEDS = 8
 #: Seeds within which a planted bug has to be found.
 PATIENCE = 1000
 #: At how many points of an UPDATE a member is killed: in the test command, and in `make cluster`.
@@ -50,6 +53,21 @@ def test_lookups_see_one_version_or_say_why_not() -> None:
 
     assert outcome.looked_up > 10 * SEEDS
     assert outcome.failed > 0
+
+
+def test_members_that_leave_and_join_lose_no_row() -> None:
+    _, outcome = explore(range(LEAVING_SEEDS), leaves=True)
+
+    assert outcome.left > LEAVING_SEEDS // 4
+    assert outcome.read > 0
+    assert outcome.written > 0
+
+
+def test_a_member_that_leaves_without_its_rows_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Handover, "_move_all", lambda self: True)
+
+    with pytest.raises(Bug, match="were lost with"):
+        explore(range(PATIENCE), leaves=True)
 
 
 @pytest.mark.parametrize("seed", [81])
