@@ -485,7 +485,7 @@ class Keeper:
                 recovery.copy(peer.name, message.key, Document(message.version, message.content))
             case Report():
                 recovery.report(peer.name, message)
-            case Heartbeat() if peer.name in recovery.reports:
+            case Heartbeat() if peer.name in recovery.reports or peer.name in self._newcomers:
                 self._send(peer, HeartbeatAnswer(message.sent, self.settings.silence_limit))
             case _:  # members repeat at the recovery's end whatever counts
                 return

@@ -92,6 +92,16 @@ def test_a_newcomer_joins_the_new_keeper() -> None:
     assert {each.name for each in kept.keeper.members.members} == {"m0", "m1", "m2"}
 
 
+def test_a_newcomer_waits_until_the_new_keeper_waits_no_longer_for_a_lost_member() -> None:
+    kept = Kept("m0", "m1")
+    kept.kill(KEEPER)
+    kept.kill("m1")
+    kept.take_over()
+    kept.add("client")
+    assert kept.run(lambda: kept.memberships["client"].joined and succeeded(kept), 10)
+    assert kept.ends == {}
+
+
 def test_a_member_that_was_leaving_leaves() -> None:
     kept = Kept("m0", "m1", "m2")
     job = kept.submit(exchanged(Endless()), "m2")
