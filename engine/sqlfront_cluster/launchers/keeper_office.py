@@ -101,9 +101,19 @@ class KeeperOffice:
             if present is None or present.epoch != after or self.is_stopping():
                 return None
             descriptor = self._lock(silent=silent)
-            return None if descriptor is None else HeldOffice(self.folder, descriptor, after + 1)
+            if descriptor is None:
+                return None
+            # While it is this process's turn: no other process may become the keeper of the same epoch.
+            self._claim(present)
+            return HeldOffice(self.folder, descriptor, after + 1)
         finally:
             os.close(turns)
+
+    def _claim(self, former: RunFile) -> None:
+        """Write into the folder that this process is the keeper of the next epoch; its address follows by
+        :meth:`HeldOffice.announce`."""
+        claim = msgspec.structs.replace(former, pid=os.getpid(), epoch=former.epoch + 1)
+        _replace(self.folder / RUN_FILE, msgspec.json.encode(claim))
 
     def _lock(self, *, silent: bool) -> int | None:
         descriptor = os.open(self.folder / LOCK, _FLAGS, _FILE_MODE)

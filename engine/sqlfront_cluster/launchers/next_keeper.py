@@ -79,7 +79,11 @@ class KeeperCandidate:
 
     def _begin(self, held: HeldOffice, former: RunFile) -> None:
         logger.warning("member %s becomes the keeper (epoch %d)", self._membership.name, held.epoch)
-        transport = _listening(self._network, former.address, held.epoch)
+        try:
+            transport = _listening(self._network, former.address, held.epoch)
+        except BaseException:
+            held.release()
+            raise
         with self._lock:
             settings = KeeperSettings(self._membership.lease, len(self._membership.member.members.owners))
             self.keeper = Keeper(transport, SystemClock(), settings, tenure=held)
