@@ -170,7 +170,8 @@ def await_threads(seconds: float) -> None:
     own the threads before, since otherwise the threads don't end."""
     deadline = time.monotonic() + seconds
     for thread in [*_threads]:
-        thread.join(max(0.0, deadline - time.monotonic()))
+        if thread.ident is not None:  # else the interrupt came before the thread's start
+            thread.join(max(0.0, deadline - time.monotonic()))
 
 
 class CooperativeWorkers:

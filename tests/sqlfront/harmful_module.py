@@ -5,7 +5,8 @@ from pathlib import Path
 
 from sqlfront_engine.processor import Processor
 
-Path(f"{os.environ['SQLFRONT_TEST_HARM']}-{os.getpid()}").touch()
+if place := os.environ.get("SQLFRONT_TEST_HARM"):
+    Path(f"{place}-{os.getpid()}").touch()
 
 
 class Harm(Processor, frozen=True):

@@ -59,6 +59,7 @@ def scan_text(scan: ExplainedScan) -> str:
     >>> key = ("k",)
     >>> owners, chunks = PartialRead(2, 271), PartialRead(1, 5)
     >>> scan = ExplainedScan("scan t", "t", key, key, (("7",), ("8",)), owners, chunks=chunks)
+    >>> from msgspec.structs import replace
     >>> scan_text(replace(scan, partition_ids=(21, 144)))
     't by k IN (7, 8): partitions 2 of 271 (21, 144), chunks 1 of 5 (4 skipped)'
     """

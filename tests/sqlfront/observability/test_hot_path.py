@@ -28,7 +28,7 @@ def steps(call: Callable[[], object]) -> Counter[Line]:
 
     def trace(frame: FrameType, event: str, argument: object) -> TraceFunction:
         frame.f_trace_opcodes, frame.f_trace_lines = True, False
-        if event == "opcode":
+        if event == "opcode" and frame.f_lineno is not None:  # code of the compiler's own has no line
             found[frame.f_code.co_filename, frame.f_lineno] += 1
         return trace
 
