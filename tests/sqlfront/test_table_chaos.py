@@ -63,6 +63,11 @@ def test_members_that_leave_and_join_lose_no_row() -> None:
     assert outcome.written > 0
 
 
+def test_a_leaving_member_runs_the_jobs_that_were_sent_before() -> None:
+    """Seed 30: a job arrived after the member had said that it was idle, and failed with its end."""
+    explore([30], leaves=True)
+
+
 def test_a_member_that_leaves_without_its_rows_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Handover, "_move_all", lambda self: True)
 

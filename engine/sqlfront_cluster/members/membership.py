@@ -77,8 +77,8 @@ RETRY: Final = 0.5
 #: Seconds for which a member waits for connections with new members before it uses the list without them; all
 #: changes of the cluster wait meanwhile.
 PATIENCE: Final = 1.0
-#: Seconds between two checks for the end of a leaving member's jobs; the end of the process waits so long at
-#: most.
+#: Seconds between two checks for the end of a leaving member's jobs, and before the first one; the end of the
+#: process waits so long at most. A job that takes longer to arrive fails with the member's end.
 LEAVING_PERIOD: Final = 0.05
 
 #: Heartbeats without an answer after which a member looks for another keeper: fewer than the silence limit
@@ -555,7 +555,7 @@ class Membership:
                 if put is not None:
                     put.done(message)
             case LeaveAllowed():
-                self._leave_when_idle()
+                self._leave_soon()
             case Removed():
                 self._stop_or_leave(message.reason)
             case ClusterEnded():
@@ -647,6 +647,14 @@ class Membership:
             self._on_joined()
 
     # ---- the end
+
+    def _leave_soon(self) -> None:
+        """Leave when the jobs here have ended. All members know by now that this member leaves, but a job
+        that one of them sent before may still be on its way, unless this is a client, which gets none."""
+        if self.settings.lite or self.settings.observes:
+            self._leave_when_idle()
+        else:
+            self._later(LEAVING_PERIOD, self._leave_when_idle)
 
     def _leave_when_idle(self) -> None:
         if self._ended:
