@@ -20,7 +20,8 @@ from sqlfront_connectors.memory.scan import MemoryScan
 from sqlfront_connectors.memory.segments.merging import merged
 from sqlfront_connectors.memory.segments.segment import build_segments
 from sqlfront_connectors.memory.segments.share import TableShare
-from sqlfront_connectors.memory.spread.processors import ChangeShare, ShareScan, StoreShare
+from sqlfront_connectors.memory.spread.backups import BackupTargets
+from sqlfront_connectors.memory.spread.processors import BackupShare, ChangeShare, ShareScan, StoreShare
 from sqlfront_connectors.memory.spread.share_statistics import report
 from sqlfront_connectors.memory.spread.store import STORE, TableStore
 from sqlfront_connectors.memory.spread.version_scan import VersionScan
@@ -252,6 +253,12 @@ def connector_examples(folder: Path) -> list[Example]:
             [[numbers]],
             [tuple(column.to_pylist()[0] for column in stored.columns)],
             lambda: {STORE: TableStore()},
+        ),
+        Example(
+            BackupShare("t", "t@1", None, alone, held=BackupTargets(("other",), ("here",), (0,))),
+            [[BackupTargets(("other",), ("here",), (0,)).addressed(numbers, 0)]],
+            [tuple(column.to_pylist()[0] for column in stored.columns)],
+            lambda: {STORE: TableStore("here")},
         ),
         Example(
             ChangeShare("t", "t@2", "t@1", alone),
