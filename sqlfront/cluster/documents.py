@@ -11,7 +11,8 @@ from typing import Final
 from sqlfront_cluster import codec
 from sqlfront_cluster.members.cluster_messages import Premises
 from sqlfront_cluster.members.document import Document
-from sqlfront_cluster.members.membership import Membership, PutOutcome
+from sqlfront_cluster.members.document_copies import PutOutcome
+from sqlfront_cluster.members.membership import Membership
 from sqlfront_connectors.memory.spread.documents import TURN, Turn, turn_of
 from sqlfront_values.errors import OperationalError
 

@@ -19,8 +19,10 @@ from sqlfront.cluster.processes import ProcessMembers
 from sqlfront.cluster.service import TableService
 from sqlfront_cluster.launchers.running import RunningMember, network_settings
 from sqlfront_cluster.members.cluster_messages import Premises
+from sqlfront_cluster.members.document_copies import PutOutcome
 from sqlfront_cluster.members.keeper_names import keeper_name
-from sqlfront_cluster.members.membership import Membership, MembershipSettings, PutOutcome
+from sqlfront_cluster.members.membership import Membership
+from sqlfront_cluster.members.membership_state import MembershipSettings
 from sqlfront_cluster.network.tls.security import Security
 from sqlfront_cluster.network.transport import Peer
 from sqlfront_connectors.base import Partitioning, ScanRequest

@@ -7,8 +7,9 @@ from typing import Final
 from sqlfront_cluster.launchers.keeper_office import HeldOffice, KeeperOffice, RunFile
 from sqlfront_cluster.members.cluster_messages import MESSAGES
 from sqlfront_cluster.members.keeper import Keeper, KeeperSettings
+from sqlfront_cluster.members.keeper_connection import KeeperContact
 from sqlfront_cluster.members.keeper_names import keeper_name
-from sqlfront_cluster.members.membership import KeeperContact, Membership
+from sqlfront_cluster.members.membership import Membership
 from sqlfront_cluster.network.addresses import UNIX_PREFIX, Address
 from sqlfront_cluster.network.tcp import NetworkSettings, TcpTransport
 from sqlfront_engine.scheduler import SystemClock
@@ -38,7 +39,7 @@ class KeeperCandidate:
         self._lost = threading.Event()
         self._closed = threading.Event()
         self._lock = threading.Lock()
-        membership.keeper_watchers.append(self._lost.set)
+        membership.keeper.watchers.append(self._lost.set)
         threading.Thread(target=self._run, name="sqlfront-keeper-candidate", daemon=True).start()
 
     def _run(self) -> None:
@@ -56,14 +57,14 @@ class KeeperCandidate:
         if rank is None or self._closed.wait(rank * TURN):
             return
         while not self._closed.is_set() and self._rank() is not None:
-            contact = self._membership.contact()
+            contact = self._membership.keeper.contact()
             if contact is KeeperContact.HEARD:
                 return
             present = self._office.present()
             if present is None:
                 return
             # The keeper of this process was followed by another one if it is silent.
-            silent = contact is KeeperContact.SILENT and present.epoch == self._membership.epoch
+            silent = contact is KeeperContact.SILENT and present.epoch == self._membership.keeper.epoch
             held = self._office.take(after=present.epoch, silent=silent)
             if held is not None:
                 self._begin(held, present)
@@ -85,7 +86,9 @@ class KeeperCandidate:
             held.release()
             raise
         with self._lock:
-            settings = KeeperSettings(self._membership.lease, len(self._membership.member.members.owners))
+            settings = KeeperSettings(
+                self._membership.keeper.lease, len(self._membership.member.members.owners)
+            )
             self.keeper = Keeper(transport, SystemClock(), settings, tenure=held)
             self._held = held
             held.announce(transport.addresses[0], former.folder)

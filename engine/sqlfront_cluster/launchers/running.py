@@ -16,7 +16,8 @@ from sqlfront_cluster.members.keeper import Keeper
 from sqlfront_cluster.members.keeper_names import KEEPER
 from sqlfront_cluster.members.member import Member
 from sqlfront_cluster.members.member_list import MemberList
-from sqlfront_cluster.members.membership import Membership, MembershipSettings
+from sqlfront_cluster.members.membership import Membership
+from sqlfront_cluster.members.membership_state import MembershipSettings
 from sqlfront_cluster.network.tcp import NetworkSettings, TcpTransport
 from sqlfront_cluster.network.tls.security import Security
 from sqlfront_engine.closing import ClosingContext

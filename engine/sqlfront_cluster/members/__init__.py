@@ -8,6 +8,7 @@ coordinator and from a participant), ``wire`` (a job's data), ``requests`` (ques
 ``outsider``: questions of processes outside of the cluster), ``listing`` (the queries of all members).
 
 The ``keeper``, one for each cluster, decides on the members (``cluster_messages``); ``membership`` is a
-member's side of the keeper's protocol, between the member and its transport; ``partition_table`` assigns the
+member's side of the keeper's protocol, between the member and its transport (with ``keeper_connection``,
+``member_connections``, ``list_adoption`` and ``document_copies``); ``partition_table`` assigns the
 partitions.
 """

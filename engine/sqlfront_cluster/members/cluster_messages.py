@@ -11,6 +11,8 @@ from sqlfront_cluster.members.member_list import MemberList
 from sqlfront_cluster.members.messages import JOB_MESSAGES, Message
 from sqlfront_engine.file_access import EVERYWHERE, FileAccess
 
+#: Heartbeats within the silence limit: so many messages in a row have to be late before a member is given up.
+BEATS: Final = 5
 #: A change of a document that was made: the writer, the number of the writer's request, and the version.
 AppliedChange: TypeAlias = tuple[str, int, int]
 #: Keys of documents, each with the version that the document has to have (0: there is no document).

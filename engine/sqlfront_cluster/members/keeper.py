@@ -36,6 +36,7 @@ from msgspec.structs import replace
 
 from sqlfront_cluster.members.applied_changes import AppliedChanges
 from sqlfront_cluster.members.cluster_messages import (
+    BEATS,
     ClientsChanged,
     ClusterEnded,
     DocumentAnswer,
@@ -64,15 +65,10 @@ from sqlfront_cluster.members.keeper_names import KEEPER, keeper_name
 from sqlfront_cluster.members.member_list import MemberInfo, MemberList, nobody
 from sqlfront_cluster.members.partition_table import balance, deal, inherit
 from sqlfront_cluster.members.recovery import Recovery, first_version, recovered
+from sqlfront_cluster.members.removed_members import remember
 from sqlfront_cluster.network.transport import Body, Peer, Transport
 from sqlfront_engine.scheduler import Clock
 from sqlfront_values.partitioning.partitions import DEFAULT_PARTITIONS
-
-#: Heartbeats within the silence limit: so many messages in a row have to be late before a member is given up.
-BEATS: Final = 5
-#: Names of removed members that are remembered, so that a removed member that comes back is refused; the
-#: limit bounds the keeper's memory.
-REMEMBERED: Final = 1000
 
 logger = logging.getLogger(__name__)
 
@@ -380,9 +376,7 @@ class Keeper:
         if known.observes:
             self._tell(ClientsChanged((name,), gone=True))
         else:
-            self._removed[name] = reason
-        if len(self._removed) > REMEMBERED:
-            del self._removed[next(iter(self._removed))]
+            remember(self._removed, name, reason)
         logger.log(logging.WARNING if lost else logging.INFO, "%s", reason)
         if known.joined and not known.observes:
             members = tuple(each for each in self.members.members if each.name != name)

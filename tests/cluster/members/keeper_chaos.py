@@ -15,9 +15,9 @@ from typing import Final
 import msgspec
 
 from sqlfront_cluster.members.cluster_messages import DocumentAnswer
+from sqlfront_cluster.members.document_copies import PutOutcome
 from sqlfront_cluster.members.keeper_names import keeper_name
 from sqlfront_cluster.members.member_list import MemberList
-from sqlfront_cluster.members.membership import PutOutcome
 from tests.cluster.members.chaos import Bug
 from tests.cluster.members.kept import Kept
 

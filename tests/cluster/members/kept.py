@@ -10,7 +10,8 @@ import pyarrow as pa
 
 from sqlfront_cluster.members.keeper import Keeper, KeeperSettings
 from sqlfront_cluster.members.keeper_names import keeper_name
-from sqlfront_cluster.members.membership import Membership, MembershipSettings
+from sqlfront_cluster.members.membership import Membership
+from sqlfront_cluster.members.membership_state import MembershipSettings
 from sqlfront_cluster.simulation import Simulation
 from sqlfront_engine.dag import DAG
 from sqlfront_engine.edges.queues import NOTHING

@@ -6,8 +6,8 @@ import pytest
 from msgspec.structs import replace
 
 from sqlfront_cluster.members.cluster_messages import DocumentAnswer, HeartbeatAnswer, Premises
+from sqlfront_cluster.members.document_copies import PutOutcome
 from sqlfront_cluster.members.keeper_names import KEEPER
-from sqlfront_cluster.members.membership import PutOutcome
 from sqlfront_cluster.members.messages import Completed, Init
 from sqlfront_engine.dag import DAG, Edge, EdgeConfig
 from sqlfront_engine.job_statistics import JobStatus

@@ -8,8 +8,8 @@ import pytest
 from msgspec.structs import replace
 
 from sqlfront_cluster.members.cluster_messages import DocumentAnswer
+from sqlfront_cluster.members.document_copies import PutOutcome
 from sqlfront_cluster.members.listing import JobListing
-from sqlfront_cluster.members.membership import PutOutcome
 from sqlfront_cluster.members.messages import Data, Ended, Init, Submit, Terminate
 from sqlfront_engine.dag import DAG, Edge, EdgeConfig, OnlyOn
 from sqlfront_engine.engine import JobConfig

@@ -166,7 +166,7 @@ def test_a_request_of_a_later_list_waits_until_that_is_used() -> None:
     cluster.simulation.pass_time(1)
     assert answers == []
 
-    cluster.memberships["m1"]._hear_list(later)
+    cluster.memberships["m1"]._adoption.hear(later)
     cluster.simulation.pass_time(2)
 
     assert answers == ["client"]

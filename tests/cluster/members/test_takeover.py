@@ -10,10 +10,11 @@ from sqlfront_cluster.members import keeper as keepers
 from sqlfront_cluster.members import recovery
 from sqlfront_cluster.members.applied_changes import AppliedChanges
 from sqlfront_cluster.members.cluster_messages import DocumentAnswer, DocumentChanged, Report
+from sqlfront_cluster.members.document_copies import PutOutcome
 from sqlfront_cluster.members.keeper import Keeper
+from sqlfront_cluster.members.keeper_connection import KeeperConnection
 from sqlfront_cluster.members.keeper_names import KEEPER, keeper_name
 from sqlfront_cluster.members.member_list import MemberInfo, MemberList
-from sqlfront_cluster.members.membership import Membership, PutOutcome
 from sqlfront_cluster.members.partition_table import deal
 from sqlfront_values.errors import OperationalError
 from tests.cluster.members.chaos import Bug
@@ -195,7 +196,7 @@ def test_members_ignore_messages_of_lower_epochs() -> None:
     kept = Kept("m0", "m1")
     replaced(kept)
     membership = kept.memberships["m0"]
-    keeper = membership._keeper
+    keeper = membership.keeper.peer
     assert keeper is not None
     for epoch, heard in ((1, None), (2, b"x")):
         membership.received(keeper, DocumentChanged("k", 2**33, b"x", epoch=epoch), None)
@@ -244,12 +245,9 @@ def all_dealt_anew(self: Keeper, original: Any = Keeper._publish_recovered) -> N
     self.members = replace(self.members, owners=deal(names[::-1], len(self.members.owners)))
 
 
-def no_new_connection(self: Membership, peer: Any, original: Any = Membership._meet_keeper) -> None:
+def former_kept(self: KeeperConnection, peer: Any, original: Any = KeeperConnection.meet) -> None:
     """The former keeper's messages count as well."""
-    former = self._keeper
     original(self, peer)
-    if former is not None:
-        former.close = lambda reason: None  # type: ignore[method-assign]
 
 
 PLANTED: list[tuple[str, Callable[[pytest.MonkeyPatch], None]]] = [
@@ -259,8 +257,8 @@ PLANTED: list[tuple[str, Callable[[pytest.MonkeyPatch], None]]] = [
     (
         "lower epochs are accepted",
         lambda patch: (
-            patch.setattr(Membership, "_is_from_keeper", lambda *_: True),
-            patch.setattr(Membership, "_meet_keeper", no_new_connection),
+            patch.setattr(KeeperConnection, "is_from_keeper", lambda *_: True),
+            patch.setattr(KeeperConnection, "meet", former_kept),
             patch.setattr(Keeper, "_confirm", lambda self: not self._closed),
         )[0],
     ),
