@@ -61,11 +61,13 @@ class Documents:
         content: bytes | None,
         expected: int | None,
         premises: Premises = (),
+        dealt: int | None = None,
     ) -> bool:
         """Ask the keeper to change a document to ``content`` (None: to remove the document), and wait for the
         answer. The keeper makes the change only if the document's version is ``expected`` (0: no document,
-        None: any version) and the documents of ``premises`` have the versions given there. Return whether the
-        change was made; if so, every member has it.
+        None: any version), the documents of ``premises`` have the versions given there, and no partition has
+        changed its owner since the version ``dealt`` of the member list (None: whether or not). Return
+        whether the change was made; if so, every member has it.
 
         Raises OperationalError if the keeper doesn't answer; with SQLSTATE 08007 the change may have been
         made.
@@ -77,7 +79,7 @@ class Documents:
             outcome.append(answer)
             answered.set()
 
-        self._membership.put(key, content, expected, done, premises)
+        self._membership.put(key, content, expected, done, premises, dealt)
         if not answered.wait(ANSWER_TIMEOUT):
             raise OperationalError(
                 f"the keeper has not answered for {ANSWER_TIMEOUT:g} s; the change may have been made",

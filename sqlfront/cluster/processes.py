@@ -133,20 +133,23 @@ class ProcessMembers(Cluster):
     def publish(self, table: SpreadTable, version: TableVersion) -> None:
         """Make ``version`` the table's current version for all sessions. Raises OperationalError (40001) if
         the table or the cluster's members have changed since the turn began, or the table was dropped."""
-        if self.member_list.dealt != version.dealt:
-            raise OperationalError(
-                f"the cluster has changed while `{table.name}` was written; run the statement again",
-                sqlstate="40001",
-            )
         key = f"{TABLE}{table.identity}"
         content = encode_table(table, version, self.coordinator.name)
         known = self._versions[table.identity]  # 0: the table was dropped before the turn began
-        if not known or not self.documents.put(key, content, known):
-            raise OperationalError(
-                f"`{table.name}` was dropped or changed by another session meanwhile", sqlstate="40001"
-            )
+        # The keeper compares the owners of partitions: this process may hear of new owners later than they.
+        if not known or not self.documents.put(key, content, known, dealt=version.dealt):
+            raise self._not_published(table, known)
         table.adopt(version)
         self._versions[table.identity] = self.documents.version(key)
+
+    def _not_published(self, table: SpreadTable, known: int) -> OperationalError:
+        """Return the error of a version that the keeper refused. ``known``: the version of the table's
+        document when the turn began."""
+        if known and self.documents.version(f"{TABLE}{table.identity}") == known:
+            why = f"the cluster has changed while `{table.name}` was written; run the statement again"
+        else:
+            why = f"`{table.name}` was dropped or changed by another session meanwhile"
+        return OperationalError(why, sqlstate="40001")
 
     def dropped(self, table: SpreadTable) -> None:
         """Remove the table's document, so that no session reads the table any more."""

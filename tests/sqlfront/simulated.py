@@ -159,10 +159,17 @@ class WaitingDocuments(Documents):
 
     town: "TableTown"
 
-    def put(self, key: str, content: bytes | None, expected: int | None, premises: Premises = ()) -> bool:
+    def put(
+        self,
+        key: str,
+        content: bytes | None,
+        expected: int | None,
+        premises: Premises = (),
+        dealt: int | None = None,
+    ) -> bool:
         """See :meth:`Documents.put`."""
         outcome: list[PutOutcome] = []
-        self._membership.put(key, content, expected, outcome.append, premises)
+        self._membership.put(key, content, expected, outcome.append, premises, dealt)
         deadline = self.town.simulation.time + ANSWER_TIMEOUT
         self.town.wait(lambda: outcome or self.town.simulation.time > deadline)
         if not outcome:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from sqlfront_cluster.members.member_list import CHANGED
 from sqlfront_connectors.base import Partitioning
 from sqlfront_values.errors import OperationalError
 from tests.sqlfront.simulated import TableTown
@@ -150,3 +151,34 @@ def test_the_last_member_hands_over_to_a_newcomer() -> None:
     here.complete(here.leave("m0"))
     assert here.run(lambda: "m0" not in here.keeper.members and here.agreed())
     read_all(here)
+
+
+def test_a_write_that_was_planned_before_is_not_published_on_who_has_handed_over() -> None:
+    """The writer goes on with a former member list, since it waits for a connection with a new member, and
+    m2, on which the current version has no rows, leaves at once."""
+    here = town()
+    here.memberships["m2"].hand_over()
+    assert here.run(lambda: here.keeper.members.handing_over == ("m2",) and here.agreed())
+    here.complete(here.place_anew("client-0"))
+    here.memberships["m2"].hand_over(ends=True)
+    assert here.run(lambda: here.keeper.members.handing_over == () and here.agreed())
+    here.simulation.blocked.add(frozenset(("client-0", "m3")))
+    here.add("m3")
+    assert here.run(lambda: "m3" in here.memberships["m2"].member.members)
+
+    writing = here.insert("client-0", ROWS, overwrite=True)
+    before = {*here.keys()["m2"]}
+
+    def m2_has_rows() -> bool:
+        here.resume(writing)
+        return not before.issuperset(here.keys()["m2"])
+
+    assert here.run(m2_has_rows)
+    leaving = here.leave("m2")
+    assert here.run(lambda: not any(map(here.resume, (writing, leaving))) and writing.ended and leaving.ended)
+
+    here.simulation.blocked.clear()
+    assert here.run(lambda: here.ends == {"m2": None} and here.agreed())
+    read_all(here)
+    assert isinstance(writing.error, OperationalError)
+    assert writing.error.sqlstate == CHANGED

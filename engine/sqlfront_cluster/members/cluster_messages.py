@@ -74,10 +74,11 @@ class Rebalance(Message, frozen=True):
 class PutDocument(Message, frozen=True):
     """A member's request to store ``content`` (None: remove the document) under ``key``, if the document's
     version is ``expected`` (0: no such document exists, None: any version), and if other documents, the
-    ``premises``, still have the versions given with their keys. ``request``: a number that the answer
-    repeats; the member's numbers increase. A member sends an unanswered request again after each new
-    connection, and a request that was carried out isn't carried out again. ``oldest``: the number of the
-    member's oldest unanswered request."""
+    ``premises``, still have the versions given with their keys. ``dealt``: the version of the member list
+    since which no partition may have changed its owner, None = partitions don't matter. ``request``: a number
+    that the answer repeats; the member's numbers increase. A member sends an unanswered request again after
+    each new connection, and a request that was carried out isn't carried out again. ``oldest``: the number of
+    the member's oldest unanswered request."""
 
     request: int
     key: str
@@ -85,6 +86,7 @@ class PutDocument(Message, frozen=True):
     content: bytes | None
     premises: Premises = ()
     oldest: int = 0
+    dealt: int | None = None
 
 
 class DocumentsSeen(Message, frozen=True):

@@ -72,13 +72,14 @@ class DocumentCopies:
         expected: int | None,
         done: Callable[[PutOutcome], None],
         premises: Premises = (),
+        dealt: int | None = None,
     ) -> None:
         """Request a change; :meth:`~sqlfront_cluster.members.membership.Membership.put` has the contract."""
         with self._lock:
             ended = self._status.ended
             if not ended:
                 self._requests += 1
-                request = PutDocument(self._requests, key, expected, content, premises)
+                request = PutDocument(self._requests, key, expected, content, premises, dealt=dealt)
                 self._puts[self._requests] = put = _Put(request, done)
                 if self._synced:
                     self._send_put(put)

@@ -411,14 +411,21 @@ class Keeper:
             self._changes.append(_Change(made, writer.info.name, message.request))
             self._answer_writers()
             return
-        version = self._document_version(message.key)
-        if (message.expected is not None and message.expected != version) or any(
-            self._document_version(key) != premise for key, premise in message.premises
-        ):
+        if not self._allows(message):
+            version = self._document_version(message.key)
             self._send(peer, DocumentAnswer(message.request, stored=False, version=version))
             return
         self._version += 1
         self._change(writer.info.name, message)
+
+    def _allows(self, message: PutDocument) -> bool:
+        """Return whether the documents' versions and the owners of partitions are those that the writer
+        expects. Whoever hears of new owners from this keeper has heard of all changes that expect the former
+        ones before."""
+        expected = (*message.premises, (message.key, message.expected))
+        return message.dealt in (None, self.members.dealt) and all(
+            version is None or self._document_version(key) == version for key, version in expected
+        )
 
     def _change(self, writer: str, message: PutDocument) -> None:
         """Make the change ``message`` of ``writer``, as the change with the present number."""

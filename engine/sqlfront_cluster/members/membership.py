@@ -223,18 +223,20 @@ class Membership:
         expected: int | None,
         done: Callable[[PutOutcome], None],
         premises: Premises = (),
+        dealt: int | None = None,
     ) -> None:
         """Ask the keeper to store ``content`` (None: remove the document) under ``key``, if the document's
-        version is ``expected`` (0: there is no such document, None: any version), and if other documents, the
-        ``premises``, still have the versions given with their keys. Returns at once. While there is no
-        keeper, the request waits for the next one.
+        version is ``expected`` (0: there is no such document, None: any version), if other documents, the
+        ``premises``, still have the versions given with their keys, and if no partition has changed its owner
+        since the version ``dealt`` of the member list (None: whether or not). Returns at once. While there is
+        no keeper, the request waits for the next one.
 
         ``done`` is called once, on any thread, with the keeper's answer; if the answer says that the change
         was made, every member has the change by then. If no answer can come, ``done`` gets an
         OperationalError: with SQLSTATE 08006 nothing was changed, with 08007 the change may have been made or
         not.
         """
-        self._copies.put(key, content, expected, done, premises)
+        self._copies.put(key, content, expected, done, premises, dealt)
 
     def _take_all(self, message: DocumentKeys) -> None:
         with self._status.lock:

@@ -368,6 +368,22 @@ def test_a_change_is_made_only_as_long_as_its_premises_hold() -> None:
     assert seen(kept, "copy") == [b"rows"] * 2
 
 
+def test_a_change_is_refused_if_partitions_have_changed_their_owners_since() -> None:
+    kept = Kept("m0", "m1")
+    put(kept, "m0", "table", b"one", 0)
+    before = kept.keeper.members.dealt
+    kept.memberships["m1"].hand_over()
+    assert kept.run(lambda: kept.keeper.members.dealt != before)
+
+    for dealt, stored in ((before, False), (kept.keeper.members.dealt, True)):
+        outcomes: list[PutOutcome] = []
+        kept.memberships["m0"].put("table", b"two", 1, outcomes.append, dealt=dealt)
+        assert kept.run(lambda found=outcomes: bool(found))
+        (answer,) = outcomes
+        assert isinstance(answer, DocumentAnswer)
+        assert answer.stored is stored
+
+
 def test_a_change_is_answered_when_everybody_has_it() -> None:
     kept = Kept("m0", "m1", "client")
     heard: list[str] = []
