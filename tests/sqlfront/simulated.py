@@ -27,7 +27,9 @@ from sqlfront_cluster.network.tls.security import Security
 from sqlfront_cluster.network.transport import Peer
 from sqlfront_connectors.base import Partitioning, ScanRequest
 from sqlfront_connectors.memory.numbered_table import NumberedTable
+from sqlfront_connectors.memory.segments.share import TableShare
 from sqlfront_connectors.memory.spread.processors import StoreShare
+from sqlfront_connectors.memory.spread.store import TableStore
 from sqlfront_connectors.memory.spread.table import (
     ChangeMode,
     NextVersion,
@@ -192,7 +194,11 @@ class SimulatedSession(ProcessMembers):
         super().__init__(running)
         self.documents = WaitingDocuments(running.membership)
         self.documents.town = town
+        self.name = running.membership.name
         self._tokens = itertools.count(1)
+        #: Whether the job that runs, or the statement before its first job, moves rows to the new owners of
+        #: their partitions; and whether it reads backups of lost shares for that.
+        self.moves = self.repairs = False
         #: What the statement that runs does to the rows, and whether it appends.
         self.effect: Callable[[Rows], Rows] = lambda rows: rows
         self.appends = False
@@ -202,7 +208,9 @@ class SimulatedSession(ProcessMembers):
 
     def run(self, dag: DAG, resources: Mapping[str, object]) -> Iterator[pa.RecordBatch]:
         """See :class:`~sqlfront_connectors.memory.spread.table.ClusterAccess`."""
+        self._begin_work(moves=any(vertex.name.startswith("scan ") for vertex in dag))
         job = self.submit(dag, JobConfig(resources=resources))
+        self.town.on_job(self)
         found: list[Polled | Error] = []
         while True:
             self.town.wait(lambda: found or poll_into(job, found))
@@ -224,6 +232,17 @@ class SimulatedSession(ProcessMembers):
         self.town.bases[version.key] = base.key
         super().publish(table, version)
         self.town.acknowledged.append(version.key)
+
+    def begin(self, effect: Callable[[Rows], Rows], *, appends: bool = False, moves: bool = False) -> None:
+        """A statement with this effect begins."""
+        self.effect, self.appends = effect, appends
+        self._begin_work(moves=moves)
+
+    def _begin_work(self, *, moves: bool) -> None:
+        table = self.only_table()
+        present = self.member_list.data_members
+        self.moves = moves
+        self.repairs = moves and table is not None and not {*table.snapshot().holders} <= {*present}
 
     def only_table(self) -> SpreadTable | None:
         """The table, once the session has heard of it."""
@@ -266,6 +285,12 @@ class TableTown(Kept):
         self.bases: dict[str, str | None] = {}
         #: Those whose publication was confirmed.
         self.acknowledged: list[str] = []
+        #: The sessions that write, those of leaving members included, by their machines.
+        self.writers: dict[str, SimulatedSession] = {}
+        #: Called when a session's job to write begins; and with a member, a version's key, and the owner of a
+        #: backup or None, when the member has stored a share or a backup.
+        self.on_job: Callable[[SimulatedSession], None] = lambda session: None
+        self.on_store: Callable[[str, str, str | None], None] = lambda member, key, owner: None
         super().__init__(*names, seed=seed)
 
     def add(self, name: str) -> Membership:
@@ -277,6 +302,7 @@ class TableTown(Kept):
         resources: Mapping[str, object] = NO_RESOURCES
         if not lite:
             self.services[name] = QuietService()
+            self._watch_store(name, self.services[name]._store)
             resources = self.services[name].resources
         membership = Membership(
             engine,
@@ -300,11 +326,20 @@ class TableTown(Kept):
         )
         self._running[name] = running
         if lite:
-            self.sessions[name] = SimulatedSession(self, running)
+            self.sessions[name] = self.writers[name] = SimulatedSession(self, running)
         else:
             self.services[name].attach(running)
         membership.join()
         return membership
+
+    def _watch_store(self, member: str, store: TableStore) -> None:
+        stage = store.stage
+
+        def staged(key: str, share: TableShare, owner: str | None = None) -> None:
+            stage(key, share, owner)
+            self.on_store(member, key, owner)
+
+        store.stage = staged  # type: ignore[method-assign]
 
     def _attend(
         self, peers: Sequence[Peer], done: Callable[[], bool], send: Callable[[], None] = lambda: None
@@ -361,8 +396,9 @@ class TableTown(Kept):
         session = self.sessions[at]
 
         def code() -> None:
-            session.effect = lambda before: tuple(sorted(rows if overwrite else before + rows))
-            session.appends = not overwrite
+            session.begin(
+                lambda before: tuple(sorted(rows if overwrite else before + rows)), appends=not overwrite
+            )
             write = self._table(session).begin_insert(overwrite=overwrite)
             write.append(batch_of(rows))
             write.commit()
@@ -374,8 +410,7 @@ class TableTown(Kept):
         session = self.sessions[at]
 
         def code() -> None:
-            session.effect = lambda before: stamped(before, value, modulus)
-            session.appends = False
+            session.begin(lambda before: stamped(before, value, modulus))
             table = self._table(session)
             with table.turn():
                 planned = table.snapshot().scan(EVERYTHING)
@@ -394,7 +429,7 @@ class TableTown(Kept):
             return tuple((key, number) for key, number in after if number is not None)
 
         def code() -> None:
-            session.effect, session.appends = effect, False
+            session.begin(effect)
             table = self._table(session)
             with table.turn():
                 path = NumberedTable(table).snapshot().row_path((0,), (0, 1, 2))
@@ -430,14 +465,15 @@ class TableTown(Kept):
         session = self.sessions[at]
 
         def code() -> None:
-            session.effect, session.appends = lambda before: before, False
+            session.begin(lambda before: before, moves=True)
             place_anew(self._table(session))
 
         return Statement(at, code)
 
     def leave(self, name: str) -> Statement:
         """SIGTERM to a member: its rows go to others, and then it leaves."""
-        session, membership = SimulatedSession(self, self._running[name]), self.memberships[name]
+        membership = self.memberships[name]
+        session = self.writers[name] = SimulatedSession(self, self._running[name])
         store = self.services[name]._store
 
         def code() -> None:

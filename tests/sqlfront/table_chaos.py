@@ -6,8 +6,10 @@ what was confirmed is in the history of what is read later, and old versions are
 
 import argparse
 import logging
+import re
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Final
 
@@ -15,13 +17,17 @@ import msgspec
 
 from sqlfront_cluster.members.member_list import CHANGED
 from sqlfront_connectors.base import Partitioning
+from sqlfront_connectors.memory.spread.table import LOST
 from sqlfront_values.errors import OperationalError
 from tests.cluster.members.chaos import Bug
+from tests.sqlfront.crash_points import CRASHES, Crash, CrashPoints, coverage
 from tests.sqlfront.simulated import Killed, Reading, Rows, Statement, TableTown
 
 MEMBERS: Final = ("m0", "m1", "m2")
 CLIENTS: Final = ("client-0", "client-1")
 PARTITIONINGS: Final = (Partitioning((0,), 271), Partitioning((0,), 8), None)
+#: Simulated seconds within which all statements of a seed end.
+LONGEST: Final = 2000.0
 
 
 class Outcome(msgspec.Struct):
@@ -33,14 +39,32 @@ class Outcome(msgspec.Struct):
     failed: int = 0
     left: int = 0
     steps: int = 0
+    #: How often each step was reached at which processes may crash, and how often they crashed there.
+    reached: Counter[tuple[str, str]] = msgspec.field(default_factory=Counter)
+    crashed: Counter[Crash] = msgspec.field(default_factory=Counter)
+
+    def add(self, other: "Outcome") -> None:
+        """Add what has happened in another seed."""
+        for field in self.__struct_fields__:
+            setattr(self, field, getattr(self, field) + getattr(other, field))
+
+
+class Scenario(msgspec.Struct, frozen=True):
+    """What happens besides writes and reads. ``lookups``: rows are looked up and changed by their keys,
+    without jobs. ``backups``: the table's backups; while no more members than that are lost, no row is.
+    ``leaves``: members leave and join, which loses no row as long as one stays. ``crashes``: processes crash
+    at chosen steps of handovers and writes, the keeper included."""
+
+    lookups: bool = False
+    backups: int = 0
+    leaves: bool = False
+    crashes: bool = False
 
 
 class TableChaos:
-    """One seed; with ``lookups`` rows are looked up and changed by their keys besides, without jobs. The
-    table has ``backups``: while no more members than that are lost, no row is. With ``leaves`` members leave
-    and join besides, which loses no row as long as one stays."""
+    """One seed of a scenario."""
 
-    def __init__(self, seed: int, *, lookups: bool = False, backups: int = 0, leaves: bool = False) -> None:
+    def __init__(self, seed: int, scenario: Scenario = Scenario()) -> None:  # noqa: B008 - frozen
         # With every third seed one client has no place in the member list.
         observers = CLIENTS[1:] if seed % 3 == 1 else ()
         self.town = TableTown(*MEMBERS, *CLIENTS, seed=seed, observers=observers)
@@ -50,7 +74,7 @@ class TableChaos:
         self._reads: list[Reading] = []
         self._writes: dict[str, Statement] = {}
         self._lookups: list[tuple[Statement, float]] = []
-        self._looks_up, self._backups, self._leaves = lookups, backups, leaves
+        self._scenario = scenario
         # Whether a member has begun to leave or to join: statements may have to be run again, and no more.
         self._changed = False
         self._next_key = 0
@@ -62,10 +86,29 @@ class TableChaos:
         self._faults = self.random.choice((0.0, 0.002, 0.01))
         self._disturbed = False
         self._left = self.random.randint(3, 8)
+        # The members that have ever been in the list.
+        self._listed: set[str] = {*MEMBERS}
+        self._crashes: CrashPoints | None = None
+
+    def _planned(self) -> list[Crash]:
+        """Return the crashes to come, at one or two steps."""
+        possible = [
+            each
+            for each in CRASHES
+            if (self._scenario.backups or (each.step != "backup stored" and each.work != "repair"))
+            and (self._scenario.leaves or each.work != "handover")
+        ]
+        return self.random.sample(possible, self.random.choice((1, 1, 2)))
 
     def run(self) -> Outcome:
         """Let it all happen; raises :class:`Bug`."""
-        self.town.create(CLIENTS[0], self.random.choice(PARTITIONINGS), self._new_rows(), self._backups)
+        self.town.create(
+            CLIENTS[0], self.random.choice(PARTITIONINGS), self._new_rows(), self._scenario.backups
+        )
+        if self._scenario.crashes:
+            # In half of the seeds nothing else is disturbed, so that more is known of what must not happen.
+            self._breaks = self.random.choice((0, self._breaks))
+            self._crashes = CrashPoints(self.town, self._planned(), self.random)
         try:
             while self._left or self._writes or self._reads or self._lookups or self._leaving:
                 self._step()
@@ -77,6 +120,8 @@ class TableChaos:
             for statement in (*self._writes.values(), *lookups, *self._leaving):
                 statement.kill()
         self.outcome.steps = self.simulation.steps
+        if self._crashes is not None:
+            self.outcome.reached, self.outcome.crashed = self._crashes.reached, self._crashes.happened
         return self.outcome
 
     def _new_rows(self) -> Rows:
@@ -91,6 +136,13 @@ class TableChaos:
     def _step(self) -> None:
         if not self.simulation.step():
             raise Bug("nothing will ever happen")
+        if self.simulation.time > LONGEST:
+            raise Bug(
+                f"statements hang: {[*self._writes]} write, {[each.machine for each in self._leaving]} leave"
+            )
+        if self._crashes is not None:
+            self._crash(self._crashes)
+        self._listed.update(self.town.keeper.members.data_members)
         if self._breaks and self.random.random() < self._faults:
             self._breaks -= 1
             self._break_something()
@@ -106,8 +158,16 @@ class TableChaos:
         for reading in tuple(self._reads):
             self._look(reading)
         self._look_up(sessions)
-        if self._leaves:
+        if self._scenario.leaves:
             self._leave()
+
+    def _crash(self, crashes: CrashPoints) -> None:
+        """Note that something has crashed, and lose a member first where rows are to be repaired."""
+        self._disturbed |= bool(crashes.happened)
+        repairs = any(crash.work == "repair" for crash in crashes.planned)
+        if repairs and not self._lost() and self.random.random() < 0.01:
+            self._disturbed = True
+            self.town.kill(self.random.choice(self._members()))
 
     def _leave(self) -> None:
         """Let members go on with leaving, and perhaps let one begin to leave, or a new one join."""
@@ -116,7 +176,7 @@ class TableChaos:
                 self._leaving.remove(statement)
                 self._has_left(statement)
         joined = [name for name in self._members() if self.town.memberships[name].joined]
-        if self._left and self.random.random() < 0.003:
+        if self._left and self.random.random() < (0.01 if self._scenario.crashes else 0.003):
             self._changed = True
             staying = [name for name in joined if name not in self._leavers]
             if len(staying) > 1 and self.random.random() < 0.7:
@@ -150,7 +210,7 @@ class TableChaos:
                     self._written(statement)
             elif self.simulation.time > began + 100:
                 raise Bug("a lookup hangs")
-        if self._looks_up and sessions and self._left and self.random.random() < 0.05:
+        if self._scenario.lookups and sessions and self._left and self.random.random() < 0.05:
             at = self.random.choice(sessions)
             keys = [self.random.randrange(self._next_key + 3) for _ in range(self.random.randint(1, 4))]
             self._lookups.append((self.town.look_up(at, keys), self.simulation.time))
@@ -165,17 +225,22 @@ class TableChaos:
         if at in self._writes:
             return
         self._left -= 1
-        kind = self.random.randrange(8 if self._looks_up else 5)
+        kind = self.random.randrange(8 if self._scenario.lookups else 5)
         if kind > 4:
             keys = [self.random.randrange(self._next_key + 3) for _ in range(self.random.randint(1, 4))]
             statement = self.town.change(at, keys, self.random.choice((None, self._new_value())))
         elif kind <= 1:
             statement = self.town.update(at, self._new_value(), self.random.choice((0, 0, 5)))
-        elif kind == 4 and self._disturbed:
+        elif self._moves(at) or (kind == 4 and self._disturbed):
             statement = self.town.place_anew(at)
         else:
             statement = self.town.insert(at, self._new_rows(), overwrite=self.random.random() < 0.3)
         self._writes[at] = statement
+
+    def _moves(self, at: str) -> bool:
+        """Return whether the session moves the rows that lie on former owners of partitions."""
+        table = self.town.sessions[at].only_table() if self._scenario.crashes else None
+        return table is not None and not table.in_place and self.random.random() < 0.5
 
     def _break_something(self) -> None:
         self._disturbed = True
@@ -218,9 +283,35 @@ class TableChaos:
 
     def _failed(self, error: OperationalError) -> None:
         self.outcome.failed += 1
+        self._check_lost(error)
         changed = self._changed and error.sqlstate == CHANGED
         if not (self._disturbed or changed):
             raise Bug(f"an error though nothing was disturbed: {error}")
+
+    def _check_lost(self, error: OperationalError) -> None:
+        """Rows are lost only if more members with the version's rows are lost than it has backups, and not
+        with those that have left."""
+        if error.sqlstate != LOST:
+            return
+        named = {*re.findall(r"m\d+", str(error).partition("were lost with")[2])}
+        gone = {name for name in named if self.town.ends.get(name, error) is None}
+        tables = [self.town.sessions[name].only_table() for name in CLIENTS if name in self.town.alive]
+        copies = [(held.owners, held.backups) for held in (each.snapshot().held for each in tables if each)]
+        lost = self._lost()
+        survives = any(
+            len(lost & {*owners}) <= _promised(owners, self._scenario.backups) for owners, _ in copies
+        )
+        if survives or named == gone:
+            raise Bug(f"rows were lost, though only {sorted(lost)} were lost, of {copies}: {error}")
+
+    def _lost(self) -> set[str]:
+        """Return the members that were lost: they are dead or not in the list, and have not left."""
+        machines, present = self.simulation.machines, self.town.keeper.members.data_members
+        return {
+            name
+            for name in self._listed
+            if (name not in present or not machines[name].alive) and self.town.ends.get(name, 0) is not None
+        }
 
     # ---- the end
 
@@ -241,9 +332,8 @@ class TableChaos:
             reading = self.town.reading(alive[0])
             assert self.town.run(reading.poll, 60), "the last query hangs"
         except OperationalError as error:
-            lost = {*MEMBERS} - {*self.town.sessions[alive[0]].member_list.data_members}
-            survives = len(lost) <= self._backups
-            if survives or not self._disturbed or "were lost with" not in str(error):
+            self._check_lost(error)
+            if not self._disturbed or error.sqlstate != LOST:
                 raise Bug(f"the rows can't be read: {error}") from error
         self.simulation.pass_time(130)
         for name, keys in self.town.keys().items():
@@ -262,23 +352,30 @@ class TableChaos:
             assert key in history, f"the confirmed version {key} was lost: {history}"
 
 
+def _promised(owners: Sequence[str], backups: int) -> int:
+    """Return how many members with rows of a version may be lost without a loss of rows. ``owners``: of each
+    partition; each owner's rows are on as many others as there are, at most ``backups``."""
+    return min(backups, len({*owners}) - 1)
+
+
 def explore(
-    seeds: Iterable[int], *, lookups: bool = False, backups: int = 0, leaves: bool = False
+    seeds: Iterable[int],
+    *,
+    lookups: bool = False,
+    backups: int = 0,
+    leaves: bool = False,
+    crashes: bool = False,
 ) -> tuple[int, Outcome]:
-    """Run seeds; a bug names the one that found it."""
+    """Run seeds of a :class:`Scenario`; a bug names the seed that found it."""
+    scenario = Scenario(lookups, backups, leaves, crashes)
     total, count = Outcome(), 0
     for seed in seeds:
         try:
-            outcome = TableChaos(seed, lookups=lookups, backups=backups, leaves=leaves).run()
+            outcome = TableChaos(seed, scenario).run()
         except Exception as error:
             raise Bug(f"seed {seed}: {type(error).__name__}: {error}") from error
         count += 1
-        total.read += outcome.read
-        total.looked_up += outcome.looked_up
-        total.written += outcome.written
-        total.failed += outcome.failed
-        total.left += outcome.left
-        total.steps += outcome.steps
+        total.add(outcome)
     return count, total
 
 
@@ -289,11 +386,18 @@ def main() -> int:
     parser.add_argument("--lookups", action="store_true", help="look up keys without jobs besides")
     parser.add_argument("--backups", type=int, default=0, help="backups of the table")
     parser.add_argument("--leaves", action="store_true", help="members leave and join besides")
+    parser.add_argument("--crashes", action="store_true", help="processes crash at chosen steps")
     options = parser.parse_args()
     logging.disable(logging.CRITICAL)
     began = time.perf_counter()
     seeds = range(options.first, options.first + options.seeds)
-    count, total = explore(seeds, lookups=options.lookups, backups=options.backups, leaves=options.leaves)
+    count, total = explore(
+        seeds,
+        lookups=options.lookups,
+        backups=options.backups,
+        leaves=options.leaves,
+        crashes=options.crashes,
+    )
     seconds = time.perf_counter() - began
     print(
         f"{count} seeds in {seconds:.0f} s ({60 * count / seconds:.0f} a minute): {total.written} writes,"
@@ -301,6 +405,8 @@ def main() -> int:
         f" {total.left} members left,"
         f" {total.steps:,} events"
     )
+    if options.crashes:
+        print(coverage(total.reached, total.crashed))
     return 0
 
 
