@@ -2,12 +2,13 @@
 alike."""
 
 import gc
+import logging
 import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
-from typing import cast
+from typing import ClassVar, cast
 
 import pyarrow as pa
 import pytest
@@ -687,6 +688,38 @@ def test_a_blocking_processor_does_not_hold_up_others(engine: Engine) -> None:
     assert [read(job) for job in blocked] == [[1]] * 5
     assert len(log) == 5
     assert all("dedicated" in str(name) for name in log)
+
+
+class Slow(Processor, frozen=True):
+    """One row, after a call that takes a quarter of a second by the clock."""
+
+    cooperative: ClassVar[bool] = True
+
+    def run(self, context: ProcessorContext) -> Steps:
+        cast(FakeClock, context.resources["clock"]).advance(0.25)
+        yield numbers(1)
+
+
+class SlowByItself(Slow, frozen=True):
+    """The same, on a thread of its own."""
+
+    cooperative: ClassVar[bool] = False
+
+
+@pytest.mark.parametrize(
+    ("processor", "logged"), [(Slow(), ["a call of slow took 250 ms"]), (SlowByItself(), [])]
+)
+def test_a_call_that_holds_up_the_others_of_its_worker_is_logged(
+    engine: Engine,
+    clock: FakeClock,
+    caplog: pytest.LogCaptureFixture,
+    processor: Processor,
+    logged: list[str],
+) -> None:
+    with caplog.at_level(logging.DEBUG, "sqlfront_engine.tasklet"):
+        assert read(engine.run(chain(processor), JobConfig(resources={"clock": clock}))) == [1]
+
+    assert [record.getMessage() for record in caplog.records] == logged
 
 
 def test_threads_of_ended_tasklets_are_used_again(engine: Engine) -> None:

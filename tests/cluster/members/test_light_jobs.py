@@ -1,15 +1,17 @@
 """Light jobs on several members: right answers, few messages, and nothing left behind."""
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from msgspec.structs import replace
 
 from sqlfront_cluster.members.member import Member
 from sqlfront_cluster.members.messages import CheckJobs, Completed, Data, Init, Terminate
 from sqlfront_cluster.members.participation import Participation
+from sqlfront_cluster.network.transport import Part
 from sqlfront_engine.dag import DAG, Edge, EdgeConfig, OnlyOn
 from sqlfront_engine.engine import Engine, JobConfig
 from sqlfront_engine.job_statistics import JobStatus
@@ -415,6 +417,30 @@ def test_data_without_an_init_is_dropped_after_five_minutes() -> None:
     assert job.status is JobStatus.RUNNING
     cluster.simulation.pass_time(3)
     assert cluster.members["m2"].statistics().early == 0
+
+
+def test_data_without_an_init_is_bounded_by_the_receive_window() -> None:
+    cluster = Cluster()
+    held_back(cluster, Init, "m2")
+    arrived: Counter[str] = Counter()
+
+    def count(sender: str, receiver: str, message: object, body: Sequence[Part]) -> None:
+        if isinstance(message, Data) and receiver == "m2":
+            arrived[sender] += sum(part.nbytes for part in body if isinstance(part, pa.RecordBatch))
+
+    cluster.simulation.watch = count
+    job = cluster.submit(endless())
+    cluster.simulation.pass_time(0.5)
+    early = dict(arrived)
+    cluster.simulation.pass_time(0.4)
+
+    # Nothing is acknowledged: each sender stops with the batch that passes its window.
+    assert set(early) == {"m0", "m1"}
+    assert early == arrived
+    assert all(SMALL.receive_window < size <= SMALL.receive_window + 8 * ROWS for size in early.values())
+    job.cancel()
+    cluster.simulation.pass_time(10)
+    assert cluster.leftovers() == {}
 
 
 @pytest.mark.parametrize(("seconds", "early"), [(4.0, 0), (7.0, 1)])
