@@ -10,8 +10,7 @@ import pytest
 from tests.docs.blocks import ROOT, pages
 
 _NAMED = re.compile(r"`(tests/[\w/]+\.py)(?:::(\w+))?`")
-#: A page that names a test for each promise.
-PROMISES = ROOT / "docs" / "durable-jobs-tests.md"
+DOCS = ROOT / "docs"
 
 
 @cache
@@ -36,9 +35,26 @@ def test_the_tests_that_a_page_names_are_there(page: Path) -> None:
     assert missing == []
 
 
-def test_each_promise_has_a_test() -> None:
-    table = PROMISES.read_text("utf-8").partition("## Failures")[2].partition("\n## ")[0]
-    rows = [line for line in table.splitlines() if line.startswith("|")][2:]
+def rows(text: str) -> list[str]:
+    """The rows of all tables of a text, without their heads."""
+    lines = text.splitlines()
+    ruled = [place for place, line in enumerate(lines) if line.startswith("|---")]
+    heads = {*ruled, *(place - 1 for place in ruled)}
+    return [line for place, line in enumerate(lines) if line.startswith("|") and place not in heads]
 
-    assert len(rows) > 20
-    assert [row for row in rows if not _NAMED.search(row)] == []
+
+def test_each_promise_of_durable_jobs_has_a_test() -> None:
+    text = (DOCS / "durable-jobs-tests.md").read_text("utf-8")
+    table = rows(text.partition("## Failures")[2].partition("\n## ")[0])
+
+    assert len(table) > 20
+    assert [row for row in table if not _NAMED.search(row)] == []
+
+
+def test_each_statement_of_the_engines_designs_has_a_test_and_says_what_differs() -> None:
+    table = [row.strip("| ").split(" | ") for row in rows((DOCS / "seeds.md").read_text("utf-8"))]
+
+    assert len(table) > 80
+    assert [cells for cells in table if len(cells) != 3] == []
+    assert [statement for statement, tests, _ in table if not _NAMED.search(tests)] == []
+    assert [statement for statement, _, difference in table if not difference.strip()] == []
