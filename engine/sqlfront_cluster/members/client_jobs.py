@@ -62,7 +62,7 @@ class ClientJobs:
             self._begin(client, message, tell)
         except Error as error:
             tell(JobStatus.FAILED, error)
-            client.send(Ended(message.job, codec.ErrorData.of(error)))
+            client.send(Ended(message.job, JobStatus.FAILED, codec.ErrorData.of(error)))
 
     def _begin(self, client: Peer, message: Submit, tell: PartEnded) -> None:
         member = self._member
@@ -106,4 +106,5 @@ class ClientJobs:
         if message.statistics:
             counted = execution.statistics()
             tasklets = {self._member.name: counted.tasklets, **counted.others}
-        client.send(Ended(message.job, record, execution.participants, tasklets))
+        by = execution.query.cancelled_by if execution.query.cancelled else None
+        client.send(Ended(message.job, execution.status, record, by, execution.participants, tasklets))

@@ -1,9 +1,9 @@
 """The running queries of all members: listing and cancelling from any member or client.
 
-For a listing, a member asks all members to which it is connected. The listing is complete when each has
-answered or is lost, or at the timeout. Clients aren't connected with each other: if a client asks, the
-members answer for the other clients, too, and they forward the client's cancellations to the other
-clients.
+For a listing, a member asks all members and clients to which it is connected. The listing is complete when
+each has answered or is lost, or at the timeout. Clients, those without a place in the member list included,
+aren't connected with each other: if a client asks, the members answer for the other clients, too, and they
+forward the client's cancellations to the other clients.
 """
 
 import itertools
@@ -41,6 +41,7 @@ class ListingMember(Protocol):
 
     name: str
     members: MemberList
+    clients: frozenset[str]
     peers: dict[str, Peer]
 
     def jobs(self) -> tuple[JobSummary, ...]:
@@ -65,11 +66,10 @@ class Listings:
     def begin(self, done: Callable[[JobListing], None], timeout: float) -> None:
         """Ask all connected members for their queries. ``done`` is called once, on any thread, with the
         listing: when all have answered or are lost, or after ``timeout`` seconds."""
-        own = self._member.name
-        for_clients = own in self._clients() or own not in self._member.members
-        # A connected process that is no member has no queries.
-        members = tuple(name for name in tuple(self._member.peers) if name in self._member.members)
-        self._ask(members, timeout, done, for_clients=for_clients)
+        own, members, clients = self._member.name, self._member.members, self._clients()
+        # Other connected processes, such as Spark's tasks, have no queries.
+        asked = tuple(name for name in tuple(self._member.peers) if name in members or name in clients)
+        self._ask(asked, timeout, done, for_clients=own in clients or own not in members)
 
     def asked(self, peer: Peer, message: ListJobs) -> None:
         """Answer the question of ``peer`` with the queries that this member coordinates. If the question is a
@@ -95,7 +95,8 @@ class Listings:
                 self._finish(number)
 
     def _clients(self) -> frozenset[str]:
-        return frozenset(each.name for each in self._member.members.members if each.lite)
+        lite = (each.name for each in self._member.members.members if each.lite)
+        return self._member.clients.union(lite)
 
     def _ask(
         self,

@@ -140,12 +140,15 @@ class Submit(Message, frozen=True, omit_defaults=True):
 
 class Ended(Message, frozen=True):
     """A coordinator's message to the client that has sent :class:`Submit`: the job has ended on all members,
-    and the coordinator has forgotten it. ``error``: the job's error, None = it succeeded. ``participants``:
-    the members that took part, the coordinator first. ``tasklets``: the counters of each member, if the
-    client asked for them."""
+    and the coordinator has forgotten it. ``status``: how the job has ended. ``error``: the job's error, None
+    = it succeeded. ``cancelled_by``: who has cancelled the job's query (empty = its user), None = nobody has.
+    ``participants``: the members that took part, the coordinator first. ``tasklets``: the counters of each
+    member, if the client asked for them."""
 
     job: int
+    status: JobStatus
     error: ErrorData | None = None
+    cancelled_by: str | None = None
     participants: tuple[str, ...] = ()
     tasklets: dict[str, tuple[TaskletStatistics, ...]] = {}
 

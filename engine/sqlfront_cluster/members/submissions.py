@@ -19,6 +19,7 @@ from sqlfront_cluster.members.participation import Participation
 from sqlfront_cluster.network.transport import Peer
 from sqlfront_engine.dag import DAG
 from sqlfront_engine.engine import Engine, JobConfig
+from sqlfront_engine.job_statistics import JobStatus
 from sqlfront_engine.jobs.execution import Execution
 from sqlfront_engine.jobs.light_job import LightJob
 from sqlfront_values.errors import OperationalError
@@ -133,9 +134,17 @@ class Submissions:
         execution.participants = (self._member.name, *message.participants)
         for name, tasklets in message.tasklets.items():
             execution.note(name, tasklets)
-        if message.error is not None:
-            execution.fail(message.error.error())
+        self._take_outcome(execution, message)
         execution.release()
+
+    def _take_outcome(self, execution: Execution, message: Ended) -> None:
+        """Stop or fail the client's part of a job that was stopped or has failed at its coordinator."""
+        if message.status in (JobStatus.CANCELLED, JobStatus.TIMED_OUT):
+            if message.cancelled_by is not None:  # a query that was cancelled runs no later job, either
+                execution.query.cancel(message.cancelled_by)
+            execution.stop(message.status)
+        elif message.error is not None:
+            execution.fail(message.error.error())
 
     def unknown(self, sender: str, number: int) -> None:
         """Fail the job ``number``, which the member ``sender`` doesn't know, unless that member has said

@@ -228,9 +228,10 @@ def test_writers_wait_until_observers_have_the_change() -> None:
 def test_a_timeout_ends_the_job_everywhere() -> None:
     kept = Kept("m0", "m1", "observer")
     job = kept.submit(exchanged(Endless()), "observer", JobConfig(timeout=0.2))
-    with pytest.raises(OperationalError) as error:
+    with pytest.raises(OperationalError, match=r"timeout of 0\.2 s") as error:
         kept.read(job)
     assert error.value.sqlstate == "57014"
+    assert job.status is JobStatus.TIMED_OUT
     kept.simulation.pass_time(10)
     assert kept.leftovers() == {}
 
@@ -247,6 +248,41 @@ def test_members_list_and_cancel_the_jobs_of_observers() -> None:
     kept.memberships["client"].member.cancel(listed.id, listed.coordinator, "somebody")
     with pytest.raises(OperationalError, match="somebody"):
         kept.read(job)
+    assert job.status is JobStatus.CANCELLED
+    execution = job._execution
+    assert (execution.query.cancelled, execution.query.cancelled_by) == (True, "somebody")
+
+
+@pytest.mark.parametrize("at", ["m0", "client", "observer", "observer-2"])
+def test_jobs_in_the_process_of_an_observer_are_listed_and_cancelled_everywhere(at: str) -> None:
+    kept = Kept("m0", "m1", "observer", "observer-2", "client")
+    dag = DAG()
+    dag.edge(Edge.between(dag.vertex("numbers", Endless(), 1), dag.vertex("result", ResultSink())))
+    job = kept.memberships["observer"].member.engine.run(dag)
+    found: list[JobListing] = []
+    kept.simulation.pass_time(0.1)
+    kept.memberships[at].member.list_jobs(found.append)
+    assert kept.run(lambda: found)
+    assert found[0].silent == ()
+    (listed,) = found[0].jobs
+    assert (listed.id, listed.coordinator) == (job._execution.query.id, "observer")
+    kept.memberships[at].member.cancel(listed.id, "observer", "somebody")
+    with pytest.raises(OperationalError, match="somebody"):
+        kept.read(job)
+    assert job.status is JobStatus.CANCELLED
+
+
+def test_a_closed_coordinator_cancels_the_jobs_of_observers_for_no_user() -> None:
+    kept = Kept("m0", "m1", "observer")
+    job = kept.submit(exchanged(Endless()), "observer")
+    (coordinator,) = {receiver for _, receiver, message in kept.said if isinstance(message, Submit)}
+    kept.simulation.pass_time(0.1)
+    kept.memberships[coordinator].member.cancel_all()
+    with pytest.raises(OperationalError) as error:
+        kept.read(job)
+    assert error.value.condition == "OPERATION_CANCELED"
+    assert job.status is JobStatus.CANCELLED
+    assert not job._execution.query.cancelled
 
 
 def test_nobody_runs_jobs_on_an_observer() -> None:
