@@ -10,6 +10,9 @@ from typing import Final, Self
 
 from sqlfront_values.errors import InterfaceError, OperationalError
 
+#: Pickle's protocol, which every supported version of Python reads: executors may run another version.
+PICKLE_PROTOCOL: Final = 5
+
 
 class UserFunction:
     """A user-defined Python function. On a member that has received it from another process it stays pickled
@@ -60,7 +63,7 @@ class UserFunction:
             import cloudpickle  # noqa: PLC0415 - loaded when first used
 
             try:
-                self._pickled = cloudpickle.dumps(self._function, protocol=_PROTOCOL)
+                self._pickled = cloudpickle.dumps(self._function, protocol=PICKLE_PROTOCOL)
             except Exception as error:
                 raise InterfaceError(
                     f"{self!r} can't be sent to other members: {type(error).__name__}: {error}"
@@ -71,7 +74,3 @@ class UserFunction:
         if self._function is None:
             return "UserFunction(...)"
         return f"UserFunction({getattr(self._function, '__qualname__', self._function)})"
-
-
-#: Pickle's protocol, which every supported version of Python reads: executors may run another version.
-_PROTOCOL: Final = 5

@@ -1,10 +1,15 @@
 """DAGs with processors of a user's own on members: named by import path, where that is allowed."""
 
+import subprocess
 import sys
+import threading
 import types
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any, ClassVar
 
+import cloudpickle
+import msgspec
 import pyarrow as pa
 import pytest
 
@@ -15,6 +20,7 @@ from sqlfront_cluster.codec import dags
 from sqlfront_engine.dag import DAG, Edge
 from sqlfront_engine.processor import Processor, ProcessorContext, Steps
 from sqlfront_engine.processors import registry
+from sqlfront_engine.processors.shipped_classes import ShippedClass
 from sqlfront_engine.processors.sink import ResultSink
 from sqlfront_values.errors import (
     DataError,
@@ -151,16 +157,186 @@ def local_class(value: int) -> Processor:
     return Local()
 
 
+def classes_with_everything() -> tuple[Any, Any]:
+    """A class of processors and a class of its parameter, which other processes can't import: with a base
+    class, defaults, a check, and methods that refer to each other and to the classes."""
+
+    class Rule(msgspec.Struct, frozen=True):
+        by: int
+        times: list[int] = msgspec.field(default_factory=lambda: [1])
+
+        @property
+        def factors(self) -> list[int]:
+            return [self.by * each for each in self.times]
+
+    class Base(Processor, frozen=True):
+        cooperative: ClassVar[bool] = False
+
+        rule: Rule
+
+        def __post_init__(self) -> None:
+            if self.rule.by < 1:
+                raise ValueError("a rule with nothing to do")
+
+        def begin(self) -> int:
+            return 0
+
+    class Everything(Base, frozen=True, kw_only=True):
+        """Multiples of the first numbers."""
+
+        shift: int = 1
+        end: int
+
+        def begin(self) -> int:
+            return super().begin() + self.shift
+
+        @staticmethod
+        def batch(numbers: list[int]) -> pa.RecordBatch:
+            return pa.RecordBatch.from_pydict({"n": numbers})
+
+        def run(self, context: ProcessorContext) -> Steps:
+            assert isinstance(self, Everything)
+            assert not context.global_index or context.member_count > 1 or context.local_parallelism > 1
+            if context.global_index == 0:
+                numbers = range(self.begin(), self.end)
+                yield Everything.batch([n * factor for n in numbers for factor in self.rule.factors])
+
+    return Everything, Rule
+
+
+def test_a_class_of_a_function_runs_on_all_members(session: Session) -> None:
+    everything, rule = classes_with_everything()
+    assert answer(session, chain(everything(rule=rule(3, [1, 10]), end=3))) == [3, 6, 30, 60]
+    assert answer(session, chain(everything(rule=rule(3), end=4, shift=2))) == [6, 9]
+    assert answer(session, chain(local_class(1))) == [1]
+    with pytest.raises(InterfaceError, match="vertex 'v0', processor"):
+        session.submit(chain(everything(rule=rule(3), end="3")))
+    with pytest.raises(ValueError, match="a rule with nothing to do"):
+        everything(rule=rule(0), end=1)
+
+
+PROGRAM = """
+from __future__ import annotations
+from typing import ClassVar
+import pyarrow as pa
+from sqlfront import Config, Session
+from sqlfront.config import Launcher
+from sqlfront_engine.dag import DAG, Edge
+from sqlfront_engine.processor import Processor, ProcessorContext, Steps
+from sqlfront_engine.processors.sink import ResultSink
+
+class Squares(Processor, frozen=True):
+    cooperative: ClassVar[bool] = False
+    count: int
+    offsets: tuple[int, ...] = (0,)
+
+    def run(self, context: ProcessorContext) -> Steps:
+        for n in range(context.global_index, self.count, context.total_parallelism):
+            yield pa.RecordBatch.from_pydict({"n": [square(n) + each for each in self.offsets]})
+
+def square(n: int) -> int:
+    return n * n
+
+if __name__ == "__main__":
+    dag = DAG()
+    edge = Edge.between(dag.vertex("squares", Squares(4, (0, 100)), 1), dag.vertex("result", ResultSink()))
+    dag.edge(edge.to_one().distribute_to())
+    with Session(Config(workers=1, members=2, launcher=Launcher.LOCAL)) as session:
+        batches = session.submit(dag).batches()
+        print(sorted(n for batch in batches for n in batch["n"].to_pylist()))
+"""
+
+
+def test_a_class_of_the_program_itself_runs_on_members(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(PROGRAM)
+    ran = subprocess.run(
+        [sys.executable, str(program)], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert (ran.stdout, ran.returncode) == ("[0, 1, 4, 9, 100, 101, 104, 109]\n", 0), ran.stderr
+
+
+def test_a_class_is_sent_with_what_it_refers_to_at_the_time(local: Session) -> None:
+    refers = {"n": 1}
+
+    class Refers(Processor, frozen=True):
+        def run(self, context: ProcessorContext) -> Steps:
+            if context.global_index == 0:
+                yield pa.RecordBatch.from_pydict({"n": [refers["n"]]})
+
+    assert answer(local, chain(Refers())) == [1]
+    refers["n"] = 2
+    assert answer(local, chain(Refers())) == [2]
+
+
+def test_the_error_of_a_class_that_was_sent_names_it(local: Session) -> None:
+    class Broken(Processor, frozen=True):
+        def run(self, context: ProcessorContext) -> Steps:
+            if context.global_index >= 0:
+                raise ValueError("a user's mistake")
+            yield pa.RecordBatch.from_pydict({"n": [1]})
+
+    error = failure(local, chain(Broken()))
+    assert isinstance(error, DataError)
+    assert "<locals>.Broken: ValueError: a user's mistake" in str(error)
+    assert "in run" in "\n".join(error.__notes__)
+
+
+def test_a_class_that_cannot_be_sent_says_why(local: Session) -> None:
+    lock = threading.Lock()
+
+    class Locked(Processor, frozen=True):
+        def run(self, context: ProcessorContext) -> Steps:
+            with lock:
+                yield pa.RecordBatch.from_pydict({"n": [1]})
+
+    with pytest.raises(
+        InterfaceError, match=r"Locked can't be sent to other members: TypeError: cannot pickle"
+    ):
+        local.submit(chain(Locked()))
+    assert answer(local, chain(Numbers(3))) == [0, 1, 2]
+
+
+def test_a_class_that_needs_a_module_which_a_member_lacks_is_an_error_by_name(local: Session) -> None:
+    module = types.ModuleType("also_only_here")
+    module.__dict__["value"] = 3
+    sys.modules["also_only_here"] = module
+
+    class Needs(Processor, frozen=True):
+        def run(self, context: ProcessorContext) -> Steps:
+            yield pa.RecordBatch.from_pydict({"n": [module.value]})
+
+    try:
+        error = failure(local, chain(Needs()))
+    finally:
+        del sys.modules["also_only_here"]
+    assert isinstance(error, OperationalError)
+    assert "can't be loaded on member local-" in str(error)
+    assert "ModuleNotFoundError: No module named 'also_only_here'" in str(error)
+
+
+def test_a_class_that_comes_with_its_code_is_refused_where_none_may_run(strict: Session) -> None:
+    error = failure(strict, chain(local_class(1)))
+    assert isinstance(error, NotSupportedError)
+    assert "doesn't run on member local-" in str(error)
+    assert "--allow-user-code" in str(error)
+
+
+def test_bytes_that_are_no_class_of_processors_are_refused(local: Session, strict: Session) -> None:
+    no_processor, no_pickle = ShippedClass(cloudpickle.dumps(dict)), ShippedClass(b"no pickle")
+    for tag, text in [(no_processor, "is none on"), (no_pickle, "can't be loaded on")]:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(dags, "tag_of", lambda each, tag=tag, **_: tag)
+            dag = chain(Numbers(3))
+            dag.lock()
+            assert text in str(failure(local, dag))
+            assert "comes with its code" in str(failure(strict, dag))
+
+
 def test_members_in_this_process_run_a_class_that_was_defined_again() -> None:
     with Session(config("embedded")) as session:
         assert answer(session, chain(local_class(1))) == [1]
         assert answer(session, chain(local_class(2))) == [2]
-
-
-def test_a_class_inside_of_a_function_is_refused_by_other_processes(local: Session) -> None:
-    error = failure(local, chain(local_class(1)))
-    assert isinstance(error, OperationalError)
-    assert "local_class.<locals>.Local can't be imported on member local-" in str(error)
 
 
 def test_a_module_that_a_member_lacks_is_named_with_the_member(local: Session) -> None:
@@ -223,7 +399,7 @@ def test_hostile_paths_are_refused_by_the_member(
     strict: Session, monkeypatch: pytest.MonkeyPatch, path: str, kind: type[Error], text: str
 ) -> None:
     honest = registry.tag_of
-    monkeypatch.setattr(dags, "tag_of", lambda each: path if isinstance(each, Numbers) else honest(each))
+    monkeypatch.setattr(dags, "tag_of", lambda each, **_: path if isinstance(each, Numbers) else honest(each))
     error = failure(strict, chain(Numbers(3)))
     assert type(error) is kind
     assert text in str(error)
@@ -236,7 +412,7 @@ def test_hostile_parameters_are_refused_by_the_member(
 ) -> None:
     honest = registry.tag_of
     monkeypatch.setattr(
-        dags, "tag_of", lambda each: f"{OURS}:Scaled" if isinstance(each, Numbers) else honest(each)
+        dags, "tag_of", lambda each, **_: f"{OURS}:Scaled" if isinstance(each, Numbers) else honest(each)
     )
     error = failure(strict, chain(Numbers(3)))
     assert isinstance(error, OperationalError)

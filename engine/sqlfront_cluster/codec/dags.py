@@ -15,6 +15,7 @@ from sqlfront_engine.dag import DAG, Distribution, Edge, EdgeConfig, OnlyOn, Rou
 from sqlfront_engine.processor import Processor
 from sqlfront_engine.processors.own_classes import NO_CODE, AllowedCode
 from sqlfront_engine.processors.registry import is_own, processor_class, tag_of
+from sqlfront_engine.processors.shipped_classes import ShippedClass
 from sqlfront_values.expressions import SortKey
 
 #: Cached shapes, and the most bytes of a cached shape and of a cached processor. The three bound the memory
@@ -25,11 +26,11 @@ _LONGEST_PROCESSOR: Final = 16_384
 
 
 class _VertexShape(msgspec.Struct, frozen=True, array_like=True):
-    """A Vertex in encoded form: ``tag``, the name under which the processor's class is registered, stands for
-    the processor; the other fields are the Vertex's."""
+    """A Vertex in encoded form: ``tag`` (:mod:`~sqlfront_engine.processors.registry`) stands for the
+    processor's class; the other fields are the Vertex's."""
 
     name: str
-    tag: str
+    tag: str | ShippedClass
     local_parallelism: int | None
     only_on: OnlyOn | None
 
@@ -78,8 +79,8 @@ class _Encoded:
 
     __slots__ = ("processors", "shape")
 
-    def __init__(self, dag: DAG) -> None:
-        self.shape = encode(_shape_of(dag))
+    def __init__(self, dag: DAG, *, ships_classes: bool = False) -> None:
+        self.shape = encode(_shape_of(dag, ships_classes=ships_classes))
         self.processors: dict[str, tuple[Processor, bytes]] = {}
 
     def processor(self, vertex: Vertex) -> msgspec.Raw:
@@ -91,22 +92,33 @@ class _Encoded:
         return msgspec.Raw(known[1])
 
 
-def encode_dag(dag: DAG) -> bytes:
+def encode_dag(dag: DAG, *, ships_classes: bool = False) -> bytes:
     """Lock the DAG (it can't be changed any more), and encode it for :func:`decode_dag`. The objects that
-    processors look up by name at run time, a job's resources, are not included.
+    processors look up by name at run time, a job's resources, are not included. ``ships_classes``: the DAG is
+    for other processes, so that it takes along the classes of processors that these can't import.
 
-    Raises InterfaceError if a processor has data without an encoding.
+    Raises InterfaceError if a processor has data, or a class, that can't be encoded.
     """
     dag.lock()
-    encoded = dag.derive(_Encoded, _Encoded)
+    make = _shipping if ships_classes else _Encoded
+    encoded = dag.derive(make, make)
     processors = tuple([encoded.processor(vertex) for vertex in dag.vertices])
     return encode(_Travelling(encoded.shape, processors))
 
 
-def _shape_of(dag: DAG) -> _Shape:
+def _shipping(dag: DAG) -> _Encoded:
+    return _Encoded(dag, ships_classes=True)
+
+
+def _shape_of(dag: DAG, *, ships_classes: bool) -> _Shape:
     places = {vertex.name: place for place, vertex in enumerate(dag.vertices)}
     vertices = tuple(
-        _VertexShape(vertex.name, tag_of(vertex.processor), vertex.local_parallelism, vertex.only_on)
+        _VertexShape(
+            vertex.name,
+            tag_of(vertex.processor, ships_classes=ships_classes),
+            vertex.local_parallelism,
+            vertex.only_on,
+        )
         for vertex in dag.vertices
     )
     return _Shape(vertices, tuple(_edge_shape(edge, places) for edge in dag.edges))

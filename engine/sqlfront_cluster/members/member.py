@@ -227,7 +227,8 @@ class Member:
         if others:
             # A DAG that can't run is refused before any other member hears of the job.
             self.engine.check_plan(dag, config, Here(self.name, placement))
-            init = _init_call(number, members.version, dag, placement, config)
+            plan = codec.encode_dag(dag, ships_classes=not self._transport.by_reference)
+            init = _init_call(number, members.version, plan, placement, config)
         execution = self.engine.execution(number, config, self.name)
         job = LightJob(execution)  # made now, so that the job is stopped if this thread is interrupted
         roles = NO_ROLES if client is None else {client.name: CLIENT}
@@ -758,13 +759,13 @@ class _Chain(Mapping[str, object]):
         return sum(map(len, self._maps))
 
 
-def _init_call(number: int, version: int, dag: DAG, placement: Placement, config: JobConfig) -> Init:
+def _init_call(number: int, version: int, dag: bytes, placement: Placement, config: JobConfig) -> Init:
     """Return the Init message of job ``number`` for all participants except the coordinator. ``version``: the
-    version of the member list with which ``placement`` was made."""
+    version of the member list with which ``placement`` was made. ``dag``: the encoded DAG."""
     return Init(
         number,
         version,
-        codec.encode_dag(dag),
+        dag,
         encode_placement(placement),
         config.settings,
         config.partition_count,

@@ -110,7 +110,7 @@ class Submissions:
         return Submit(
             execution.id,
             self._member.members.version,
-            codec.encode_dag(dag),
+            codec.encode_dag(dag, ships_classes=True),
             config.settings,
             config.partition_count,
             query.id,

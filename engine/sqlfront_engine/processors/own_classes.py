@@ -1,8 +1,9 @@
 """Processors of users' own in plans for other members: named by import path, and run where that is allowed.
 
-A plan names such a processor by ``package.module:Class``. Nothing is unpickled: the member imports the class,
-and decodes the parameters by the types of the class's fields. As the import of a module runs the module's
-code, a member imports only what whoever started the member has allowed.
+A plan names such a processor by ``package.module:Class``; classes that can't be named so come with the plan
+(:mod:`~sqlfront_engine.processors.shipped_classes`). The member imports the class, and decodes the parameters
+by the types of the class's fields. As the import of a module runs the module's code, a member imports only
+what whoever started the member has allowed.
 """
 
 import re
@@ -42,6 +43,16 @@ class AllowedCode(msgspec.Struct, frozen=True):
         (True, False)
         """
         return self.user_code or any(f"{module}.".startswith(f"{each}.") for each in self.modules)
+
+    def check_shipped(self) -> None:
+        """Raise NotSupportedError unless classes of processors that come with a plan may run."""
+        if not self.user_code:
+            raise NotSupportedError(
+                "a processor whose class is defined in a main module, a notebook or a function comes with its"
+                f" code, which doesn't run on {self.member}: define the class in a module that the member may"
+                " import, or have code allowed (`--allow-user-code` of `sqlfront cluster start` and `sqlfront"
+                " member`; for members of a session's own, Config(allow_user_code=True))"
+            )
 
 
 NO_CODE: Final = AllowedCode()

@@ -1,9 +1,10 @@
 """The processors that a member can run for other members, by the tag that stands for them in an encoded
 plan.
 
-A tag is the name of the processor's class, or for a user's own class its import path
-(:mod:`~sqlfront_engine.processors.own_classes`). Decoding a plan imports only the modules of the plan's own
-processors.
+A tag is the name of the processor's class; for a user's own class the tag is its import path
+(:mod:`~sqlfront_engine.processors.own_classes`), or, if other processes can't import it, the class itself
+(:mod:`~sqlfront_engine.processors.shipped_classes`). Decoding a plan imports only the modules of the plan's
+own processors.
 """
 
 from importlib import import_module
@@ -11,6 +12,7 @@ from typing import Final
 
 from sqlfront_engine.processor import Processor
 from sqlfront_engine.processors.own_classes import NO_CODE, AllowedCode, own_class, place_of
+from sqlfront_engine.processors.shipped_classes import ShippedClass, is_importable, ship_class, shipped_class
 from sqlfront_values.errors import InterfaceError, OperationalError
 
 _HERE: Final = "sqlfront_engine.processors"
@@ -60,15 +62,16 @@ def register_processor(place: str) -> None:
         raise InterfaceError(f"the processor {tag} of {place} has the name of that of {_PLACES[tag]}")
 
 
-def tag_of(processor: Processor) -> str:
+def tag_of(processor: Processor, *, ships_classes: bool = False) -> str | ShippedClass:
     """Return the tag by which an encoded plan names the processor's class: the name of a registered class,
-    the import path ``package.module:Class`` of any other."""
+    the import path ``package.module:Class`` of any other. ``ships_classes``: a class that other processes
+    can't import is pickled. Raises InterfaceError if such a class can't be pickled."""
     kind = type(processor)
     tag = kind.__name__
     if _CLASSES.get(tag) is kind:
         return tag
     if _PLACES.get(tag) != f"{kind.__module__}:{kind.__qualname__}":
-        return place_of(kind)
+        return ship_class(kind) if ships_classes and not is_importable(kind) else place_of(kind)
     _CLASSES[tag] = kind
     return tag
 
@@ -78,15 +81,18 @@ def is_registered(kind: type[Processor]) -> bool:
     return _PLACES.get(kind.__name__) == f"{kind.__module__}:{kind.__qualname__}"
 
 
-def is_own(tag: str) -> bool:
-    """Return whether the tag is the import path of a class of a user's own."""
-    return ":" in tag
+def is_own(tag: str | ShippedClass) -> bool:
+    """Return whether the tag stands for a class of a user's own."""
+    return isinstance(tag, ShippedClass) or ":" in tag
 
 
-def processor_class(tag: str, allowed: AllowedCode = NO_CODE) -> type[Processor]:
-    """Return the processor class of a tag, imported at the first call. ``allowed``: the code of users that
-    may run in this process. Raises OperationalError if this member has no such processor, NotSupportedError
-    for a class of a user's own that isn't allowed."""
+def processor_class(tag: str | ShippedClass, allowed: AllowedCode = NO_CODE) -> type[Processor]:
+    """Return the processor class of a tag, imported or unpickled at the first call. ``allowed``: the code of
+    users that may run in this process. Raises OperationalError if this member has no such processor,
+    NotSupportedError for a class of a user's own that isn't allowed."""
+    if isinstance(tag, ShippedClass):
+        allowed.check_shipped()
+        return shipped_class(tag, allowed.member)
     if is_own(tag):
         return own_class(tag, allowed)
     kind = _CLASSES.get(tag)
