@@ -81,6 +81,11 @@ class Config(msgspec.Struct, frozen=True):
     ``processor_modules``: names of modules whose processors these members run anyway, with those of their
     submodules. For the members of a ``cluster``, the launcher of the cluster decides.
 
+    ``backups``: the number of backups, 0 to 2, of each row of a memory table that the session creates by
+    CREATE TABLE without ``OPTIONS (backups n)``; a backup is on another member. None = 1 if the members are
+    other processes, 0 if they are in this process, which all of them end with. Copies that CACHE TABLE makes
+    have no backups, since they can be loaded again.
+
     ``plan_cache``: the number of plans that the session keeps for repeated texts, with the same literals or
     others; 0 = none.
 
@@ -120,6 +125,7 @@ class Config(msgspec.Struct, frozen=True):
     collect_rows: float = 20_000
     silence_limit: float = 30.0
     resource_profile: "ResourceProfile | None" = None
+    backups: int | None = None
     plan_cache: int = 1000
     job_store: str | None = None
     job_recovery: bool = False
@@ -158,6 +164,8 @@ class Config(msgspec.Struct, frozen=True):
             raise ProgrammingError(f"timeout must be a positive number of seconds, not {self.timeout}")
         if self.silence_limit <= 0:
             raise ProgrammingError(f"silence_limit must be positive, not {self.silence_limit}")
+        if self.backups not in (None, 0, 1, 2):
+            raise ProgrammingError(f"backups must be 0, 1 or 2, not {self.backups}")
         if isinstance(self.file_access, str):
             FileAccess.of(self.file_access)
         check_time_zone(self.time_zone)

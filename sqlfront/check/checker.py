@@ -328,7 +328,7 @@ class _Rehearsal(StatementRun, frozen=True):
             plan_logical(plan, self.context.settings, self.context.target)
         return iter(())
 
-    def memory_table(self, definition: TableDefinition) -> KeyedTable:
+    def memory_table(self, definition: TableDefinition, backups: int | None = None) -> KeyedTable:
         """Make a table without rows (:class:`~sqlfront.check.outline.OutlineTable`) in place of the memory
         table that a real run would create."""
         return MemoryConnector(OutlineTable).create(definition)

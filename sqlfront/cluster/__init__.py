@@ -67,6 +67,9 @@ class Cluster:
     tables use the members; the subclasses implement the rest.
     """
 
+    #: The number of backups of a new table that says nothing about backups and can't be loaded again from a
+    #: source: 0 for members in this process, which are all lost together.
+    usual_backups = 0
     #: The door by which other processes reach the members; None if the members are in this process.
     door: "outsider.ServiceAccess | None" = None
 
@@ -136,9 +139,11 @@ class Cluster:
             return EVERYWHERE
         return FileAccess(tuple(root for root in known[0] if all(root in roots for roots in known)))
 
-    def table(self, name: str, schema: pa.Schema, partitioning: Partitioning | None) -> SpreadTable:
+    def table(
+        self, name: str, schema: pa.Schema, partitioning: Partitioning | None, backups: int = 0
+    ) -> SpreadTable:
         """Create an empty memory table whose rows are distributed over the members. ``partitioning`` None:
-        the table has no CLUSTERED BY."""
+        the table has no CLUSTERED BY. ``backups``: the number of backups of each row, 0 to 2."""
         raise NotImplementedError
 
     def writing(self, table: Table) -> AbstractContextManager[bool]:

@@ -50,10 +50,13 @@ class EmbeddedMembers(Cluster):
         store = self._stores[member] = TableStore(member)
         return store
 
-    def table(self, name: str, schema: pa.Schema, partitioning: Partitioning | None) -> SpreadTable:
+    def table(
+        self, name: str, schema: pa.Schema, partitioning: Partitioning | None, backups: int = 0
+    ) -> SpreadTable:
         """Return a new memory table without rows, spread over the members. ``partitioning``: the placement of
-        the rows by key columns, None = rows have no fixed member."""
-        return SpreadTable(name, schema, partitioning, self)
+        the rows by key columns, None = rows have no fixed member. ``backups``: the number of backups of each
+        row, 0 to 2."""
+        return SpreadTable(name, schema, partitioning, self, backups=backups)
 
     def begin_turn(self, table: SpreadTable) -> str:
         """Begin a turn (the right to write to the table) at once, and return the turn's token, a text that no

@@ -47,6 +47,7 @@ class ProcessMembers(Cluster):
     ``query_memory_limit``: bytes that one query may use, None = no limit. ``door``: the connection settings
     with which a process outside of the cluster, such as a task of Spark, makes requests to the members."""
 
+    usual_backups = 1
     door: ServiceAccess
 
     def __init__(self, running: RunningMember, query_memory_limit: int | None = None) -> None:
@@ -90,11 +91,12 @@ class ProcessMembers(Cluster):
         found = decode_table(document.content)
         table = self._tables.get(identity)
         if table is None:
-            table = SpreadTable(found.name, found.schema, found.partitioning, self, identity)
+            table = SpreadTable(
+                found.name, found.schema, found.partitioning, self, identity, found.wanted_backups
+            )
             self._tables[identity] = table
         self._named[identity] = table
         table.reloaded = found.reloaded
-        table.backups = found.wanted_backups
         table.adopt(version_of(found))
 
     def spread_tables(self) -> tuple[SpreadTable, ...]:
@@ -104,11 +106,13 @@ class ProcessMembers(Cluster):
 
     # ---- what spread tables ask
 
-    def table(self, name: str, schema: pa.Schema, partitioning: Partitioning | None) -> SpreadTable:
-        """Create an empty memory table, whose rows will be spread over the members, and store the table's
-        document. The table is not entered in the catalog: the caller does that once the table has its
-        rows."""
-        table = SpreadTable(name, schema, partitioning, self)
+    def table(
+        self, name: str, schema: pa.Schema, partitioning: Partitioning | None, backups: int = 0
+    ) -> SpreadTable:
+        """Create an empty memory table, whose rows will be spread over the members with ``backups`` backups
+        of each row, and store the table's document. The table is not entered in the catalog: the caller does
+        that once the table has its rows."""
+        table = SpreadTable(name, schema, partitioning, self, backups=backups)
         self._tables[table.identity] = table
         content = encode_table(table, table.snapshot().held, self.coordinator.name)
         self.documents.put(f"{TABLE}{table.identity}", content, 0)

@@ -127,10 +127,10 @@ def _new_copy(run: StatementRun, statement: CacheTable, origin: Entry) -> TableE
     definition = TableDefinition(
         last_part(statement.name), plan.schema, clustered_by=statement.clustered_by, buckets=statement.buckets
     )
-    copy = run.memory_table(definition)
+    copy = run.memory_table(definition, backups=0)
     if isinstance(origin, TableEntry) and isinstance(origin.table, KeyedTable):
         copy.set_indexes(origin.table.snapshot().indexes)
-    copy.reloaded, copy.backups = True, 0
+    copy.reloaded = True
     return TableEntry(origin.name, CachedTable(origin, copy), origin.temporary, origin.parts[:-1])
 
 

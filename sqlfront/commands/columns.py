@@ -136,9 +136,9 @@ def _copied(run: StatementRun, name: str, table: KeyedTable, fields: list[pa.Fie
             pa.schema([*table.schema, *fields]),
             clustered_by=() if placed is None else tuple(names[ordinal] for ordinal in placed.columns),
             buckets=None if placed is None else placed.count,
-        )
+        ),
+        table.backups,
     )
-    wide.backups = table.backups
     try:
         rows = LogicalScan(name, table, table.snapshot(), tuple(range(len(names))))
         run.store(wide, assign(rows, name, wide.schema, tuple(names)))

@@ -152,12 +152,14 @@ class StatementRun(msgspec.Struct, frozen=True):
         values = self.arguments.values
         return jobs.submit(self.context, plan, values, timeout=self.timeout, query=self.query)
 
-    def memory_table(self, definition: TableDefinition) -> KeyedTable:
+    def memory_table(self, definition: TableDefinition, backups: int | None = None) -> KeyedTable:
         """Create an empty memory table, spread over the session's members if there are several. The table is
-        not entered in the catalog."""
-        cluster = self.context.cluster
-        alone = partial(MemoryTable, budget=self.context.engine.tables)
-        return MemoryConnector(alone if cluster is None else cluster.table).create(definition)
+        not entered in the catalog. ``backups``: the number of backups of each row, unless the definition says
+        one; None = the session's number for tables that can't be loaded again from a source."""
+        context = self.context
+        cluster, wanted = context.cluster, context.backups if backups is None else backups
+        alone = partial(MemoryTable, budget=context.engine.tables)
+        return MemoryConnector(alone if cluster is None else cluster.table, wanted).create(definition)
 
     def store(self, table: InsertTarget, plan: LogicalPlan, *, overwrite: bool = False) -> int:
         """Run ``plan`` and add its rows to a table, or with ``overwrite`` put them in place of the table's

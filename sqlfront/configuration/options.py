@@ -237,6 +237,11 @@ OPTIONS: Final = (
         "seconds after which a silent member is given up; default: 30",
         OptionScope.OWN,
     ),
+    ConnectionOption(
+        "backups",
+        OptionKind.INTEGER,
+        "backups of memory tables on other members, 0 to 2; default: 1 for members in processes",
+    ),
     ConnectionOption("plan_cache", OptionKind.INTEGER, "number of plans that are kept; default: 1000"),
     ConnectionOption(
         "job_store", OptionKind.TEXT, "directory or URL of durable jobs, which outlive the session"

@@ -85,6 +85,15 @@ class Context(msgspec.Struct, frozen=True, eq=False, weakref=True):
         return sum(member.memory for member in members if not member.lite) or self.engine.memory.limit
 
     @property
+    def backups(self) -> int:
+        """The number of backups, 0 to 2, of a new memory table that says nothing about backups and can't be
+        loaded again from a source."""
+        if self.cluster is None:
+            return 0
+        asked = self.config.backups
+        return self.cluster.usual_backups if asked is None else int(asked)
+
+    @property
     def target(self) -> PlanTarget:
         """The members and limits for which the planner makes plans of this session's queries."""
         return PlanTarget(

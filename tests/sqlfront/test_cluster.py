@@ -360,7 +360,9 @@ def test_without_members_nothing_is_answered_and_nothing_written(
 
 def test_a_table_without_a_source_says_what_is_gone(cluster: LocalCluster, connect: Connect) -> None:
     connection = connect()
-    connection.execute("CREATE TABLE t USING memory CLUSTERED BY (id) AS SELECT id FROM range(9000)")
+    connection.execute(
+        "CREATE TABLE t USING memory CLUSTERED BY (id) OPTIONS (backups 0) AS SELECT id FROM range(9000)"
+    )
     connection.execute("CREATE TABLE other USING memory AS SELECT 1 AS a")
 
     kill(cluster, "local-2")

@@ -45,7 +45,7 @@ class Town:
 
     def connect(self) -> sqlfront.Connection:
         address = f"sqlfront://{self.cluster.address.removeprefix('unix:')}"
-        return sqlfront.connect(address, secret=SECRET, workers=1, timeout=60)
+        return sqlfront.connect(address, secret=SECRET, workers=1, timeout=60, backups=0)
 
     def sql(self, text: str) -> list[tuple[object, ...]]:
         cursor = self.connection.execute(text)

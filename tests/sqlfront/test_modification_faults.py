@@ -76,7 +76,7 @@ class Town:
         service = "tests.sqlfront.stops:service"
         self.cluster = LocalCluster(2, workers=1, service=service, secret=SECRET.encode(), silence_limit=5.0)
         self.where = address(self.cluster)
-        self.connection = sqlfront.connect(self.where, secret=SECRET, workers=1)
+        self.connection = sqlfront.connect(self.where, secret=SECRET, workers=1, backups=0)
         self.connection.execute("CREATE TABLE t (k BIGINT, n BIGINT) USING memory CLUSTERED BY (k)")
         self.connection.execute(f"CREATE TABLE f (k BIGINT, n BIGINT) USING parquet LOCATION '{folder}/f'")
         self.connection.execute(f"INSERT OVERWRITE f SELECT id, 0 FROM range({ROWS})")

@@ -11,9 +11,8 @@ from sqlfront_connectors.memory.table import MemoryTable
 from sqlfront_values.errors import ProgrammingError
 from sqlfront_values.partitioning.partitions import DEFAULT_PARTITIONS
 
-#: A maker of empty memory tables of a name, schema and partitioning.
-MakeTable = Callable[[str, pa.Schema, Partitioning | None], KeyedTable]
-
+#: A maker of empty memory tables of a name, schema, partitioning and number of backups.
+MakeTable = Callable[[str, pa.Schema, Partitioning | None, int], KeyedTable]
 
 #: The option of the number of backups, and its values.
 _BACKUPS: Final = "backups"
@@ -22,13 +21,14 @@ _COUNTS: Final = ("0", "1", "2")
 
 class MemoryConnector:
     """The connector of ``USING memory [CLUSTERED BY (k, ...) [INTO n BUCKETS]] [OPTIONS (backups n)]``.
-    ``make``: the function that makes a table, given a name, a schema and a partitioning; the default makes a
-    table whose rows are in this process."""
+    ``make``: the function that makes a table, given a name, a schema, a partitioning and the number of
+    backups; the default makes a table whose rows are in this process. ``backups``: the number of backups, 0
+    to 2, of a table for which the option isn't given."""
 
     format = "memory"
 
-    def __init__(self, make: MakeTable = MemoryTable) -> None:
-        self._make = make
+    def __init__(self, make: MakeTable = MemoryTable, backups: int = 0) -> None:
+        self._make, self._default = make, backups
 
     def create(self, definition: TableDefinition) -> KeyedTable:
         """Make an empty table. Raises ProgrammingError for a definition without columns, with LOCATION
@@ -44,10 +44,8 @@ class MemoryConnector:
             raise ProgrammingError(
                 f"table {definition.name}: memory tables are placed by CLUSTERED BY, not PARTITIONED BY"
             )
-        table = self._make(definition.name, definition.schema, partitioning_of(definition))
-        if backups is not None:
-            table.keep_backups(backups)
-        return table
+        wanted = self._default if backups is None else backups
+        return self._make(definition.name, definition.schema, partitioning_of(definition), wanted)
 
 
 def _backups(definition: TableDefinition) -> int | None:
@@ -61,7 +59,7 @@ def _backups(definition: TableDefinition) -> int | None:
         )
     value = options.get(_BACKUPS)
     if value is not None and value not in _COUNTS:
-        raise ProgrammingError(f"table {definition.name}: {_BACKUPS} must be 0, 1 or 2, not {value}")
+        raise ProgrammingError(f"table {definition.name}: {_BACKUPS} must be 0, 1 or 2, not {value!r}")
     return None if value is None else int(value)
 
 

@@ -118,7 +118,8 @@ class KeyedSnapshot(ABC):
 
 class KeyedTable(ABC):
     """The base class of memory tables; a subclass keeps the versions of the rows, and publishes a whole new
-    version with each write. ``is_spread``: True if the rows are spread over the members of a cluster, False
+    version with each write. ``backups``: the number of backups of each row, 0 to 2, where other members of a
+    cluster can hold them. ``is_spread``: True if the rows are spread over the members of a cluster, False
     if all are in this process. ``memory``: the account to which the rows in this process are charged, None =
     none."""
 
@@ -130,19 +131,20 @@ class KeyedTable(ABC):
     #: Whether the table is filled anew from the source of its rows if members with parts of the table are
     #: lost.
     reloaded = False
-    #: The number of backups of each row on other members of a cluster, 0 to 2.
-    backups = 0
     #: Whether another table has taken this one's place, so that a write would be lost.
     retired = False
     #: The accounting of the rows and indexes in this process; None = no accounting.
     memory: TableMemory | None = None
 
-    def __init__(self, name: str, schema: pa.Schema, partitioning: Partitioning | None) -> None:
+    def __init__(
+        self, name: str, schema: pa.Schema, partitioning: Partitioning | None, backups: int = 0
+    ) -> None:
         self.name = name
         #: The logical column names and types.
         self.schema = schema
         #: The partitioning by CLUSTERED BY, or None.
         self.partitioning = partitioning
+        self.backups = backups
 
     @abstractmethod
     def snapshot(self) -> KeyedSnapshot:
@@ -157,11 +159,6 @@ class KeyedTable(ABC):
     def turn(self) -> AbstractContextManager[object]:
         """Return a context manager that gives the caller the exclusive right to publish versions: it waits
         for other writers, and within its block no other writer, of any session, publishes a version."""
-
-    def keep_backups(self, count: int) -> None:
-        """Have ``count`` backups of each row written from now on, where other members can hold them; to be
-        called while the table has no rows."""
-        self.backups = count
 
     def retire(self) -> None:
         """Drop the table and refuse all further writes of all sessions, because another table replaces it in

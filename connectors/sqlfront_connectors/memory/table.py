@@ -101,11 +101,12 @@ class MemoryTable(KeyedTable):
         name: str,
         schema: pa.Schema,
         partitioning: Partitioning | None = None,
+        backups: int = 0,
         budget: MemoryBudget | None = None,
     ) -> None:
         """``budget``: the memory budget that the table's rows are charged to, None = the rows aren't
         counted."""
-        super().__init__(name, schema, partitioning)
+        super().__init__(name, schema, partitioning, backups)
         self.memory = None if budget is None else TableMemory(budget)
         self._identity = f"memory:{next(_identities)}"
         self._writer = threading.RLock()

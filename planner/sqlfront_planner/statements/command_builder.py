@@ -1,7 +1,7 @@
 """Translation of the grammar's tree (``statements.lark``) into a statement."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final, TypeVar
 
 import lark
@@ -356,7 +356,12 @@ class StatementBuilder(lark.Transformer[lark.Token, object]):
 
     def cache_table(self, parts: Parts) -> CacheTable:
         given = self._once(parts)
-        given.pop("options", None)
+        options: Mapping[str, object] = given.pop("options", {})  # type: ignore[assignment]
+        if "backups" in map(str.lower, options):
+            raise ProgrammingError(
+                "CACHE TABLE takes no option backups: the copy of a lost member's rows is made anew from the"
+                " relation that was copied"
+            )
         return CacheTable(**_clustering(given))  # type: ignore[arg-type]
 
     uncache_table = _statement(UncacheTable)

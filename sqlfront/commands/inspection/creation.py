@@ -11,6 +11,7 @@ from sqlfront.commands.run import CommandOutcome, StatementRun, only_read, origi
 from sqlfront.information_schema.schemas import is_system_table
 from sqlfront_connectors.base import Table
 from sqlfront_connectors.files import FileTable
+from sqlfront_connectors.memory.keyed_table import KeyedTable
 from sqlfront_planner.binder.names import shown_names
 from sqlfront_planner.catalog import DEFAULT_CATALOG, DEFAULT_DATABASE, ViewEntry
 from sqlfront_planner.relation_details import NO_DETAILS, RelationDetails, Texts, redacted
@@ -40,7 +41,8 @@ def show_create_table(run: StatementRun, statement: ShowCreateTable) -> CommandO
     if isinstance(origin, ViewEntry):
         text = view_text(origin, _view_columns(run, origin))
     else:
-        text = table_text(as_written(statement.name), origin.table, origin.details)
+        name = as_written(statement.name)
+        text = table_text(name, origin.table, origin.details, run.context.backups)
     return shown(_STATEMENT, [(text,)])
 
 
@@ -66,13 +68,16 @@ def view_text(view: ViewEntry, columns: tuple[str, ...]) -> str:
     return "\n".join([head, *clauses, "WITH SCHEMA COMPENSATION", f"AS {view.sql}", ""])
 
 
-def table_text(name: tuple[str, str], table: Table, details: RelationDetails = NO_DETAILS) -> str:
+def table_text(
+    name: tuple[str, str], table: Table, details: RelationDetails = NO_DETAILS, backups: int = 0
+) -> str:
     """Return the text of CREATE TABLE for the table. ``name``: the table's schema and name; ``details``: its
-    comments and properties."""
-    return "\n".join([*_clauses(name, table, details), ""])
+    comments and properties; ``backups``: the number of backups of memory tables whose statement doesn't say
+    a number."""
+    return "\n".join([*_clauses(name, table, details, backups), ""])
 
 
-def _clauses(name: tuple[str, str], table: Table, details: RelationDetails) -> Iterator[str]:
+def _clauses(name: tuple[str, str], table: Table, details: RelationDetails, backups: int) -> Iterator[str]:
     columns = [_column(field, details) for field in table.schema]
     yield f"CREATE TABLE {DEFAULT_CATALOG}.{'.'.join(map(quoted, name))}{_listed(columns)}"
     yield f"USING {table.format}"
@@ -82,6 +87,8 @@ def _clauses(name: tuple[str, str], table: Table, details: RelationDetails) -> I
     if placed is not None:
         yield f"CLUSTERED BY ({quoted_columns([table.schema.field(each).name for each in placed.columns])})"
         yield f"INTO {placed.count} BUCKETS"
+    if isinstance(table, KeyedTable) and (table.backups or backups):
+        yield f"OPTIONS{_listed(_pairs([('backups', str(table.backups))]))}"
     yield from _comment_clause(details)
     if isinstance(table, FileTable) and not table.managed:
         yield f"LOCATION {_text(f'file:{table.location}')}"

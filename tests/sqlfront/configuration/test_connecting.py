@@ -91,9 +91,10 @@ def test_every_option_goes_through_url_and_environment_to_its_field() -> None:
         OptionKind.NAMES: "a.b, c",
         OptionKind.TEXT: "x",
     }
-    values = [7, 7.5, 7 << 30, True, Launcher.LOCAL, ("/a",), ("a.b", "c"), "x", "Asia/Tokyo"]
+    own = {"time_zone": "Asia/Tokyo", "backups": "2"}
+    values = [7, 7.5, 7 << 30, True, Launcher.LOCAL, ("/a",), ("a.b", "c"), "x", "Asia/Tokyo", 2]
     for option in OPTIONS:
-        text = "Asia/Tokyo" if option.name == "time_zone" else texts[option.kind]
+        text = own.get(option.name, texts[option.kind])
         place = "sqlfront://h:1" if option.scope.name == "CLUSTER" else "sqlfront:"
         pems = "&".join(f"{each}=x" for each in ("certificate", "key", "authority") if each != option.name)
         beside = f"&{pems}" if option.name in ("certificate", "key", "authority") else ""
@@ -148,6 +149,9 @@ def test_a_socket_at_a_path_is_a_cluster() -> None:
         ("sqlfront:?members=1_0", "must be an integer, not '1_0'"),
         ("sqlfront:?members=٣", "must be an integer"),
         ("sqlfront:?members=0", "members must be at least 1"),
+        ("sqlfront:?backups=3", "backups must be 0, 1 or 2, not 3"),
+        ("sqlfront:?backups=-1", "backups must be 0, 1 or 2, not -1"),
+        ("sqlfront:?backups=one", "the option backups of the URL must be an integer, not 'one'"),
         ("sqlfront:?members=" + "9" * 5000, "must be an integer"),
         ("sqlfront:?timeout=inf", "must be a number"),
         ("sqlfront:?timeout=1e308&timeout=2", "given twice"),

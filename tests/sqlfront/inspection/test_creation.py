@@ -101,8 +101,10 @@ def some_details(choice: random.Random) -> str:
 def storage(choice: random.Random, first: str, folder: Path) -> str:
     """USING and where the rows are; ``first`` is the first column."""
     text = "USING "
-    kind = choice.choice(("memory", "buckets", "parquet", "location", "partitioned"))
+    kind = choice.choice(("memory", "buckets", "backups", "parquet", "location", "partitioned"))
     match kind:
+        case "backups":
+            return f"{text}memory OPTIONS (backups {choice.randrange(3)})"
         case "buckets":
             return f"{text}memory CLUSTERED BY ({first}) INTO {choice.randint(1, 300)} BUCKETS"
         case "location":

@@ -276,8 +276,9 @@ class SpreadTable(KeyedTable):
         partitioning: Partitioning | None,
         members: ClusterAccess,
         identity: str | None = None,
+        backups: int = 0,
     ) -> None:
-        super().__init__(name, schema, partitioning)
+        super().__init__(name, schema, partitioning, backups)
         self.members = members
         self.identity = identity or f"memory:{secrets.token_hex(8)}"
         self._writer = threading.RLock()
@@ -299,16 +300,6 @@ class SpreadTable(KeyedTable):
                 self._current = made = SpreadSnapshot(self, version)
                 if version.key is not None:
                     when_forgotten(made, self.members.release, version.key).atexit = False
-
-    def keep_backups(self, count: int) -> None:
-        """Have ``count`` backups of each share written from now on, by all sessions; to be called while the
-        table has no rows."""
-        with self.turn():
-            self.backups = count
-            held, members = self._current.held, self.members.member_list
-            assert held.key is None
-            made = msgspec.structs.replace(held, number=held.number + 1, dealt=members.dealt)
-            self.members.publish(self, made)
 
     def drop(self) -> None:
         """Tell the cluster that the table is dropped. The rows are freed after their last reader: a reader
