@@ -27,7 +27,7 @@ from sqlfront_engine.forks import inherited, when_forgotten
 from sqlfront_engine.jobs.query_run import QueryRun
 from sqlfront_engine.memory import MemoryBudget
 from sqlfront_planner.binder import NO_ARGUMENTS, Arguments
-from sqlfront_planner.catalog import Catalog, TableEntry
+from sqlfront_planner.catalog import Catalog, Entry, TableEntry
 from sqlfront_planner.lanes import Lane
 from sqlfront_planner.plan_cache import CachedPlan, PlanCache, arguments_key
 from sqlfront_planner.statement import is_about_jobs, is_query
@@ -650,6 +650,10 @@ class _WithContext:
             self._tables = information_schema.InformationSchema(self.context)
         return self._tables.table(name)
 
+    def entries(self) -> "tuple[Entry, ...]":
+        """Return the entries of the session's catalog."""
+        return self._opened().catalog.entries()
+
     def target(self, submitted: "JobSubmitted") -> "StoredTarget | None":
         """Return the object that puts the rows of a durable job into the job's target table or directory;
         None for a query, whose rows stay in the job's files."""
@@ -688,7 +692,7 @@ def _path_table(
     table for ``sys``, the rows of a durable job for ``job``, a table of ``information_schema``. None if no
     connector reads the format. ``runner`` to ``parts`` are parts of the session that the tables need."""
     if format_name == "sys":
-        return system_tables.system_table(path, system_tables.SystemState(runner, plans, jobs))
+        return system_tables.system_table(path, system_tables.SystemState(runner, plans, jobs, parts.entries))
     if format_name == "job" and jobs is not None:
         return jobs.table(path)
     if format_name == "information_schema":

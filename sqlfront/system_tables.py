@@ -1,7 +1,8 @@
-"""The system tables ``sys.members``, ``sys.clients``, ``sys.light_jobs``, ``sys.partitions``, ``sys.plans``
-and ``sys.queries`` show the state and activity of a session's cluster, the session's cached plans, and
-statements (:mod:`sqlfront.observability.history`). ``sys.jobs``, ``sys.job_stages``, ``sys.job_tasks`` and
-``sys.job_events`` show the durable jobs (:mod:`sqlfront.jobs.listing`).
+"""The system tables ``sys.members``, ``sys.clients``, ``sys.light_jobs``, ``sys.partitions``,
+``sys.shares``, ``sys.plans`` and ``sys.queries`` show the state and activity of a session's cluster, the
+session's cached plans, and statements (:mod:`sqlfront.observability.history`). ``sys.jobs``,
+``sys.job_stages``, ``sys.job_tasks`` and ``sys.job_events`` show the durable jobs
+(:mod:`sqlfront.jobs.listing`).
 
 Each statement that names a system table reads a fresh snapshot, taken when the statement is planned; so
 ``sys.light_jobs`` doesn't show the query that reads it. A session without members is a cluster of one
@@ -17,15 +18,17 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
+from sqlfront import table_shares
 from sqlfront.jobs import listing as job_listing
 from sqlfront.light_jobs.listing import listing
 from sqlfront.observability import history
 from sqlfront.state.plans import Plan
 from sqlfront_cluster.members.member import Member
-from sqlfront_cluster.members.member_list import NOBODY, MemberList, alone
+from sqlfront_cluster.members.member_list import MemberList, alone
 from sqlfront_connectors.arrow import ArrowTable
 from sqlfront_engine.engine import Engine
 from sqlfront_planner.binder.names.shown_names import quoted
+from sqlfront_planner.catalog import Entry
 from sqlfront_planner.plan_cache import PlanCache
 from sqlfront_values.arrow.arrays import bitmap, from_values
 from sqlfront_values.errors import Error, spark_error
@@ -62,7 +65,21 @@ LIGHT_JOBS: Final = pa.schema(
         ("description", STRING),
     ]
 )
-PARTITIONS: Final = pa.schema([("partition", INT), ("member", STRING)])
+PARTITIONS: Final = pa.schema(
+    [("partition", INT), ("member", STRING), ("backups", pa.list_(STRING)), ("state", STRING)]
+)
+SHARES: Final = pa.schema(
+    [
+        ("table_name", STRING),
+        ("member", STRING),
+        ("partitions", INT),
+        ("rows", BIGINT),
+        ("bytes", BIGINT),
+        ("backups", pa.list_(STRING)),
+        ("backup_bytes", BIGINT),
+        ("state", STRING),
+    ]
+)
 PLANS: Final = pa.schema(
     [
         ("text", STRING),
@@ -80,11 +97,12 @@ Row = tuple[object, ...]
 class SystemState(msgspec.Struct, frozen=True):
     """The state of a session that system tables show. ``runner``: the engine or member that runs the
     session's queries; ``plans``: the session's plan cache; ``jobs``: its durable jobs, None = the session has
-    no job store."""
+    no job store; ``entries``: returns the catalog's entries."""
 
     runner: Engine | Member
     plans: PlanCache[Plan]
     jobs: "JobService | None" = None
+    entries: Callable[[], Iterable[Entry]] = tuple
 
 
 def system_table(name: str, state: SystemState) -> ArrowTable:
@@ -156,7 +174,13 @@ def _light_jobs(state: SystemState) -> list[Row]:
 
 
 def _partitions(state: SystemState) -> list[Row]:
-    return [(number, _owner(name)) for number, name in enumerate(_member_list(state.runner).owners)]
+    return table_shares.partition_rows(
+        _member_list(state.runner), table_shares.memory_tables(state.entries())
+    )
+
+
+def _shares(state: SystemState) -> list[Row]:
+    return table_shares.share_rows(state.runner, tuple(table_shares.memory_tables(state.entries())))
 
 
 def _plans(state: SystemState) -> list[Row]:
@@ -186,10 +210,6 @@ def _of_jobs(rows: "Callable[[JobService], list[Row]]") -> "Callable[[SystemStat
     return lambda state: [] if state.jobs is None else rows(state.jobs)
 
 
-def _owner(name: str) -> str | None:
-    return None if name == NOBODY else name
-
-
 #: The columns and rows of each system table, by name.
 SYSTEM_TABLES: Final[Mapping[str, tuple[pa.Schema, Callable[[SystemState], list[Row]]]]] = {
     "clients": (CLIENTS, _clients),
@@ -202,6 +222,7 @@ SYSTEM_TABLES: Final[Mapping[str, tuple[pa.Schema, Callable[[SystemState], list[
     "partitions": (PARTITIONS, _partitions),
     "plans": (PLANS, _plans),
     "queries": (history.SCHEMA, _queries),
+    "shares": (SHARES, _shares),
 }
 
 

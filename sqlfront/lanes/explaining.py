@@ -12,6 +12,7 @@ from sqlfront.lanes.file_checks import check_files
 from sqlfront.lanes.request import StatementRequest
 from sqlfront.results.python_values import rows_batch
 from sqlfront.results.result import Result, command_result
+from sqlfront.table_shares import backups_read
 from sqlfront_engine.job_statistics import JobStatistics
 from sqlfront_engine.processors.sources.held_rows import HeldBatches
 from sqlfront_planner.explain import shown
@@ -57,6 +58,7 @@ def of_rows(
         context.settings,
         analyze=mode.is_analyze,
         owners=owners,
+        backups=backups_read,
         draws=statement.format is ExplainFormat.DAG,
     )
     if mode.is_extended:
@@ -100,6 +102,7 @@ def explained_plan(
         extended=mode.is_extended,
         runs=runs,
         participants=lambda dag: None if cluster is None else cluster.participants(dag),
+        backups=backups_read,
         parallelism=drawn_with(context, plan, statement),
     )
 

@@ -159,19 +159,36 @@ def test_types(connection: Connection) -> None:
         ("participants", "array<string>"),
         ("description", "string"),
     ]
-    assert columns("partitions") == [("partition", "int"), ("member", "string")]
+    assert columns("partitions") == [
+        ("partition", "int"),
+        ("member", "string"),
+        ("backups", "array<string>"),
+        ("state", "string"),
+    ]
+    assert columns("shares") == [
+        ("table_name", "string"),
+        ("member", "string"),
+        ("partitions", "int"),
+        ("rows", "bigint"),
+        ("bytes", "bigint"),
+        ("backups", "array<string>"),
+        ("backup_bytes", "bigint"),
+        ("state", "string"),
+    ]
     assert columns("clients") == [("name", "string"), ("listed", "boolean"), ("here", "boolean")]
 
 
 def test_they_are_shown_and_described(connection: Connection) -> None:
     of_jobs = ("job_events", "job_stages", "job_tasks", "jobs")
-    names = ("clients", *of_jobs, "light_jobs", "members", "partitions", "plans", "queries")
+    names = ("clients", *of_jobs, "light_jobs", "members", "partitions", "plans", "queries", "shares")
     shown = [("sys", name, False) for name in names]
     assert ask(connection, "SHOW TABLES IN sys") == shown
     assert ask(connection, "SHOW TABLES IN SYS LIKE 'm*'") == shown[6:7]
     assert ask(connection, "DESCRIBE sys.partitions") == [
         ("partition", "int", None),
         ("member", "string", None),
+        ("backups", "array<string>", None),
+        ("state", "string", None),
     ]
     with pytest.raises(ProgrammingError, match="The tables are"):
         connection.execute("DESCRIBE sys.partition")

@@ -118,6 +118,14 @@ class PartialRead(msgspec.Struct, frozen=True):
         return f"{self.read:,} of {self.total:,}"
 
 
+class BackupsRead(msgspec.Struct, frozen=True):
+    """The backups of the rows that a scan reads: the ``members`` that hold them, in order, and their
+    ``state`` in words, such as ``complete`` or ``being made``. The scan itself doesn't need these members."""
+
+    members: tuple[str, ...]
+    state: str
+
+
 class ExplainedScan(msgspec.Struct, frozen=True):
     """The part of its table that a scan reads. None in a field means not applicable, or unknown, unless said
     otherwise.
@@ -129,7 +137,7 @@ class ExplainedScan(msgspec.Struct, frozen=True):
     order (``partition_ids`` is None if the scan reads all partitions). ``chunks`` (ranges of rows in a memory
     table's segments), ``files`` and ``row_groups`` (of Parquet files, say): how many of these parts remain
     after skipping by known bounds of the values. ``spark_seconds``: the time until the last row that Spark
-    computed for the query arrived.
+    computed for the query arrived. ``backups``: the backups of the rows on other members, None = none.
     """
 
     vertex: str
@@ -145,6 +153,7 @@ class ExplainedScan(msgspec.Struct, frozen=True):
     spark_seconds: float | None = None
     partition_ids: tuple[int, ...] | None = None
     member_names: tuple[str, ...] | None = None
+    backups: BackupsRead | None = None
 
 
 class Participants(msgspec.Struct, frozen=True):
@@ -211,6 +220,14 @@ class RunArguments(msgspec.Struct, frozen=True):
 
 #: Finds the participants of a DAG's job; returns None if there is only one member.
 FindParticipants = Callable[[DAG], Participants | None]
+#: Finds the backups of the rows of a table's snapshot on some members (None: on all members); returns None if
+#: there are no backups.
+FindBackups = Callable[[object, Sequence[str] | None], BackupsRead | None]
+
+
+def no_backups(snapshot: object, members: Sequence[str] | None) -> BackupsRead | None:
+    """Return None: the rows of no table have backups."""
+    return None
 
 
 def explanation(
@@ -220,6 +237,7 @@ def explanation(
     extended: bool = False,
     runs: Mapping[str, JobStatistics] | None = None,
     participants: FindParticipants = lambda dag: None,
+    backups: FindBackups = no_backups,
     parallelism: int | None = None,
 ) -> Explanation:
     """Explain a plan.
@@ -227,13 +245,14 @@ def explanation(
     ``bound``: explain the plan with these values of its parameters; None = with the parameters themselves,
     and without scans. ``extended``: include the logical plans. ``runs``: the statistics of a finished run, of
     the query's job under ``""`` and of each job that computes rows for several places of the query under its
-    key; None = without counters. ``participants`` finds the members that a DAG needs. ``parallelism``: the
-    default parallelism of a vertex for the texts of the DAGs; None = without these texts.
+    key; None = without counters. ``participants`` finds the members that a DAG needs, ``backups`` the backups
+    of the rows that a scan reads. ``parallelism``: the default parallelism of a vertex for the texts of the
+    DAGs; None = without these texts.
     """
     runs = runs or {}
 
     def job(template: Template, key: str) -> ExplainedJob:
-        return _explained_template(template, bound, runs.get(key), participants, parallelism)
+        return _explained_template(template, bound, runs.get(key), participants, backups, parallelism)
 
     logical = {part.name: plan_text(part.plan) for part in shared_rows(plan.bound)} if extended else {}
     shared = [
@@ -260,13 +279,14 @@ def _explained_template(
     bound: RunArguments | None,
     run: JobStatistics | None,
     participants: FindParticipants,
+    backups: FindBackups,
     parallelism: int | None,
 ) -> ExplainedJob:
     if bound is None:
         return explained_job(template.dag, run)
     dag, _ = template.bind(bound.arguments, bound.values)
     needed = participants(dag) if template.distributed else None
-    scans = explained_scans(template, bound, needed)
+    scans = explained_scans(template, bound, needed, backups)
     text = "" if parallelism is None else dag_text(dag, parallelism, scans)
     job = replace(explained_job(dag, run), scans=scans, dag=text)
     if needed is None:
@@ -282,10 +302,14 @@ def dag_text(dag: DAG, parallelism: int, scans: Sequence[ExplainedScan]) -> str:
 
 
 def explained_scans(
-    template: Template, bound: RunArguments, participants: Participants | None
+    template: Template,
+    bound: RunArguments,
+    participants: Participants | None,
+    backups: FindBackups = no_backups,
 ) -> tuple[ExplainedScan, ...]:
     """Explain, for each scan of the plan, which part of its table the scan reads in a run with the values
-    ``bound``. ``participants`` are the members that the run needs; None if there is only one member."""
+    ``bound``. ``participants`` are the members that the run needs; None if there is only one member.
+    ``backups`` finds the backups of the rows that a scan reads."""
     found = []
     prunings = scan_prunings(template, bound.arguments, bound.values)
     for scan, pruning in zip(template.reads, prunings, strict=True):
@@ -315,6 +339,7 @@ def explained_scans(
                 pieces.get("row groups"),
                 partition_ids=pruning.partitions,
                 member_names=names_of,
+                backups=backups(scan.snapshot, names_of),
             )
         )
     return tuple(found)

@@ -10,10 +10,12 @@ from sqlfront_planner.explain.explanation import (
     Counters,
     ExplainedScan,
     Explanation,
+    FindBackups,
     PartialRead,
     dag_text,
     explained_job,
     key_texts,
+    no_backups,
 )
 from sqlfront_planner.row_compiler.row_plan import UNFIT, RowPlan, RowSource
 from sqlfront_values.partitioning import partitions
@@ -27,13 +29,15 @@ def explained_rows(
     *,
     analyze: bool = False,
     owners: Sequence[str] = (),
+    backups: FindBackups = no_backups,
     draws: bool = False,
 ) -> Explanation:
     """Explain the plan of a row program.
 
     ``arguments``: the values of the plan's parameters, None = unknown. ``analyze``: run the plan, too, and
     include the counters of the run. ``owners``: the name of the member that owns each partition, by the
-    partition's number; empty if there is only one member. ``draws``: include the text of the plan's DAG.
+    partition's number; empty if there is only one member. ``backups`` finds the backups of the rows that a
+    lookup reads. ``draws``: include the text of the plan's DAG.
 
     Raises NotByRows if the query with these arguments has to run as a job.
     """
@@ -47,7 +51,7 @@ def explained_rows(
             raise NotByRows from None
         vertices = tuple(replace(vertex, counters=counters[vertex.name]) for vertex in job.vertices)
         job = replace(job, vertices=vertices, seconds=time.perf_counter() - began)
-    scans = tuple(_scan(source, run, owners) for source in plan.sources)
+    scans = tuple(_scan(source, run, owners, backups) for source in plan.sources)
     text = dag_text(plan.dag, 1, scans) if draws else ""
     job = replace(job, scans=scans, members=_needed(scans), of_members=max(1, len(set(owners))), dag=text)
     return Explanation(str(plan.lane), plan.reason, job)
@@ -76,7 +80,9 @@ def _counted(plan: RowPlan, name: str, run: ProgramRun) -> Counters:
     return Counters(1, found, 1, None, max(0.0, seconds[0] - seconds[1]), 0)
 
 
-def _scan(source: RowSource, run: ProgramRun | None, owners: Sequence[str]) -> ExplainedScan:
+def _scan(
+    source: RowSource, run: ProgramRun | None, owners: Sequence[str], backups: FindBackups
+) -> ExplainedScan:
     """Explain which rows of its table a source finds by key. ``run`` gives the keys (None: the keys are
     unknown); keys that come from a join are known only at run time."""
     keys = None if run is None or source.keys is None else source.keys(run)
@@ -104,4 +110,5 @@ def _scan(source: RowSource, run: ProgramRun | None, owners: Sequence[str]) -> E
         members,
         partition_ids=ids,
         member_names=owning,
+        backups=backups(source.table.snapshot(), owning),
     )

@@ -74,6 +74,8 @@ def scan_text(scan: ExplainedScan) -> str:
         )
     if scan.members is not None:
         facts.append(f"members {scan.members}{_listed(scan.member_names)}")
+    if scan.backups is not None:
+        facts.append(f"backups {scan.backups.state}{_listed(scan.backups.members)}")
     pieces = (("chunks", scan.chunks), ("files", scan.files), ("row groups", scan.row_groups))
     for name, part in pieces:
         if part is not None and part != PartialRead(1, 1):

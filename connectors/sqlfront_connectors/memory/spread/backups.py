@@ -6,6 +6,7 @@ same numbers. No query reads a backup as long as the share's member is present.
 """
 
 from collections.abc import Mapping, Sequence
+from enum import Enum
 from typing import TypeAlias
 
 import msgspec
@@ -82,3 +83,68 @@ def readers_of(owners: Sequence[str], backups: Backups, present: frozenset[str])
         owner: next((name for name in (owner, *held.get(owner, ())) if name in present), None)
         for owner in dict.fromkeys(owners)
     }
+
+
+class BackupState(Enum):
+    """The state of the backups of a share, or of several shares: then the last of their states in this
+    order."""
+
+    COMPLETE = "complete"
+    """As many members as the table asks for hold backups."""
+    PENDING = "pending"
+    """There are fewer other members than the table asks for; the missing backups are made when members
+    join."""
+    BEING_MADE = "being made"
+    """Members can hold the missing backups; the table's rows are about to be placed anew, with backups."""
+    LOST = "lost"
+    """The share's member and all holders of its backups are gone: the rows are lost."""
+
+    @staticmethod
+    def of_all(states: "Sequence[BackupState]") -> "BackupState":
+        """Return the state of several shares together."""
+        order = list(BackupState)
+        return max(states, key=order.index, default=BackupState.COMPLETE)
+
+
+class HeldShare(msgspec.Struct, frozen=True):
+    """A share of a table's version, as the members of one member list hold it. ``owner``: the member that has
+    made the share, and owned the partitions ``partitions`` then. ``reader``: the member whose rows queries
+    read, which is the owner, or the holder of a backup if the owner is gone; None = nobody. ``backups``: the
+    other members that are present and hold backups."""
+
+    owner: str
+    partitions: tuple[int, ...]
+    reader: str | None
+    backups: tuple[str, ...]
+    state: BackupState
+
+
+def readable(members: MemberList) -> frozenset[str]:
+    """Return the members whose rows jobs can read."""
+    return frozenset(members.data_members) & {*members.owners, *members.handing_over}
+
+
+def held_shares(
+    owners: Sequence[str], backups: Backups, wanted: int, members: MemberList
+) -> tuple[HeldShare, ...]:
+    """Return the shares of a version. ``owners``: the owner of each partition when the version was made;
+    ``wanted``: the number of backups that the table asks for."""
+    present, held = readable(members), dict(backups)
+    possible = len({*members.owners} - {NOBODY}) - 1
+    partitions: dict[str, list[int]] = {}
+    for partition, owner in enumerate(owners):
+        partitions.setdefault(owner, []).append(partition)
+    shares = []
+    for owner, reader in readers_of(owners, backups, present).items():
+        holders = tuple(name for name in held.get(owner, ()) if name in present and name != reader)
+        state = _state(reader, len(holders), wanted, possible)
+        shares.append(HeldShare(owner, tuple(partitions[owner]), reader, holders, state))
+    return tuple(shares)
+
+
+def _state(reader: str | None, made: int, wanted: int, possible: int) -> BackupState:
+    if reader is None:
+        return BackupState.LOST
+    if made >= wanted:
+        return BackupState.COMPLETE
+    return BackupState.BEING_MADE if made < possible else BackupState.PENDING

@@ -18,6 +18,7 @@ from sqlfront_connectors.memory.spread.chunk_counts import ChunkCount, counted
 from sqlfront_connectors.memory.spread.lookup import Lookup, found
 from sqlfront_connectors.memory.spread.room import Room, encode_room
 from sqlfront_connectors.memory.spread.row_changes import RowChange, changed_share
+from sqlfront_connectors.memory.spread.share_sizes import ShareSize, ShareSizes, encode_sizes
 from sqlfront_engine.processor import ProcessorContext
 from sqlfront_values.decoders import make_decoder
 from sqlfront_values.errors import InternalError, OperationalError
@@ -29,7 +30,7 @@ _MOST_REFUSED: Final = 1000
 #: send lookups.
 STORE: Final = "memory:store"
 
-Question: TypeAlias = Lookup | RowChange | ChunkCount | Room
+Question: TypeAlias = Lookup | RowChange | ChunkCount | Room | ShareSizes
 _decode: Final = make_decoder(Question)
 
 
@@ -122,12 +123,15 @@ class TableStore(Mapping[str, object], RequestService):
         :class:`~sqlfront_connectors.memory.spread.row_changes.RowChange` makes a share and is answered by the
         share's statistics and the number of rows written; a
         :class:`~sqlfront_connectors.memory.spread.chunk_counts.ChunkCount` is answered by the counts; a
-        :class:`~sqlfront_connectors.memory.spread.room.Room` is answered by the free bytes. Raises
+        :class:`~sqlfront_connectors.memory.spread.room.Room` is answered by the free bytes; a
+        :class:`~sqlfront_connectors.memory.spread.share_sizes.ShareSizes` by the sizes. Raises
         OperationalError if the question is malformed, the share is gone, partitions have moved since the
         question was made, or memory is short."""
         question = decode_question(content)
         if isinstance(question, Room):
             return encode_room(sys.maxsize if self.memory is None else self.memory.free())
+        if isinstance(question, ShareSizes):
+            return encode_sizes({key: self.size_of(key) for key in question.versions if self.holds(key)})
         self.check_dealt(question.dealt, question.table)
         key = question.base if isinstance(question, RowChange) else question.version
         owner = question.owner if isinstance(question, ChunkCount) else None
@@ -175,11 +179,12 @@ class TableStore(Mapping[str, object], RequestService):
         """Return whether the store has a share or a backup of the version with this key."""
         return key in self._shares or key in self._backups
 
-    def size_of(self, key: str) -> tuple[int, int]:
-        """Return the bytes of the member's share of the version with this key, and of the backups of other
-        members' shares, without indexes."""
+    def size_of(self, key: str) -> ShareSize:
+        """Return the sizes of the member's share of the version with this key, and of the backups of other
+        members' shares."""
         share, backups = self._shares.get(key), self._backups.get(key, {})
-        return 0 if share is None else share.size, sum(each.size for each in backups.values())
+        copied = sum(each.size for each in tuple(backups.values()))
+        return ShareSize(0, 0, copied) if share is None else ShareSize(share.rows, share.size, copied)
 
     def __getitem__(self, key: str) -> object:
         if key == STORE:

@@ -39,7 +39,10 @@ from sqlfront_connectors.memory.segments.share import key_columns
 from sqlfront_connectors.memory.spread.backups import (
     HOME,
     Backups,
+    HeldShare,
     backups_of,
+    held_shares,
+    readable,
     readers_of,
     targets_of,
 )
@@ -156,7 +159,7 @@ class SpreadSnapshot(KeyedSnapshot):
         # collector.
         self.held = version
         self.members = table.members
-        self._reloaded = table.reloaded
+        self._reloaded, self._wanted_backups = table.reloaded, table.backups
         self._ways = Memo[tuple[tuple[int, ...], tuple[int, ...]], RowRequest](_MOST_WAYS)
 
     def scan(self, request: ScanRequest) -> ScanPlan:
@@ -253,13 +256,20 @@ class SpreadSnapshot(KeyedSnapshot):
         holders of its backups are gone."""
         if self.held.key is None:
             return {}
-        held, members = self.held, self.members.member_list
-        present = frozenset(members.data_members) & {*members.owners, *members.handing_over}
-        readers = readers_of(held.owners, held.backups, present)
+        held = self.held
+        readers = readers_of(held.owners, held.backups, readable(self.members.member_list))
         gone = [number for number, owner in enumerate(held.owners) if readers[owner] is None]
         if gone:
             raise _gone(self.name, self.held, gone, reloaded=self._reloaded)
         return {owner: reader for owner, reader in readers.items() if reader is not None}
+
+    def shares(self) -> tuple[HeldShare, ...]:
+        """Return the shares of the version, with the state of their backups; empty for a version without
+        rows."""
+        held = self.held
+        if held.key is None:
+            return ()
+        return held_shares(held.owners, held.backups, self._wanted_backups, self.members.member_list)
 
 
 class SpreadTable(KeyedTable):
