@@ -6,7 +6,6 @@ import base64
 import logging
 import os
 import secrets
-import shutil
 import signal
 import subprocess
 import sys
@@ -27,25 +26,17 @@ from sqlfront.cluster.addresses import (
 from sqlfront.cluster.credentials import Credentials, Protection, security_of
 from sqlfront.cluster.private_folder import PrivateFolder
 from sqlfront.cluster.processes import SERVICE
+from sqlfront.cluster.run_files import LOOK, await_end, begin, clear, leave_credentials
 from sqlfront.cluster.service import service
 from sqlfront.shell.encryption_arguments import add_encryption
-from sqlfront_cluster.launchers.by_hand import FirstMember, join
-from sqlfront_cluster.launchers.child import serve
+from sqlfront.shell.member import MemberStart, run_by_address, run_in_directory
 from sqlfront_cluster.launchers.end_of_process import EndOfProcess
-from sqlfront_cluster.launchers.keeper_office import (
-    CREDENTIALS,
-    RUN_FILE,
-    STOPPING,
-    TURNS,
-    HeldOffice,
-    RunFile,
-)
-from sqlfront_cluster.launchers.local import LocalCluster
+from sqlfront_cluster.launchers.keeper_office import CREDENTIALS, STOPPING, HeldOffice, RunFile
+from sqlfront_cluster.launchers.local import STOP_TIMEOUT, LocalCluster
 from sqlfront_cluster.launchers.running import HANDOVER_TIMEOUT, MemberOptions, RunningMember
 from sqlfront_cluster.members.listing import JobListing, wait_for_jobs
 from sqlfront_cluster.members.member_list import MemberList
-from sqlfront_cluster.network.addresses import UNIX_PREFIX, Address
-from sqlfront_cluster.network.tls.security import Security
+from sqlfront_cluster.network.addresses import Address
 from sqlfront_engine.file_access import FileAccess
 from sqlfront_engine.processors.own_classes import is_module_name
 from sqlfront_values.errors import Error, OperationalError, ProgrammingError
@@ -53,8 +44,6 @@ from sqlfront_values.errors import Error, OperationalError, ProgrammingError
 #: Seconds that starting and stopping may take: far longer than either takes, since the limit only ends a wait
 #: for a process that hangs.
 PATIENCE: Final = 60.0
-#: Seconds between two looks whether the cluster has ended.
-_LOOK: Final = 0.02
 #: Characters of a query's text to show, so that the other columns of the listing fit beside the text.
 QUERY_WIDTH: Final = 60
 
@@ -79,33 +68,20 @@ def main(arguments: Sequence[str]) -> int:
 
 def _member(options: argparse.Namespace) -> int:
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
-    security, files, user_code = _security(options), _files(options), options.allow_user_code
-    tables = service(**service_settings(options))
-    modules = _processor_modules(options)
-    if options.join is not None:
-        running = join(
-            options.bind,
-            options.join,
-            security,
-            tables,
-            files,
-            user_code=user_code,
-            processor_modules=modules,
-        )
-        joined = f"member {running.membership.name} has joined {options.join}"
-        ready = partial(print, joined, flush=True)
-        return serve(running, wait_for_input=False, ready=ready, timeout=options.handover_timeout)
-    first = FirstMember(
-        options.bind, security, tables, files=files, user_code=user_code, processor_modules=modules
+    if options.join is not None and options.directory is not None:
+        raise ProgrammingError("the keeper is found by --join or by --directory, not by both")
+    start = MemberStart(
+        options.bind,
+        _member_protection(options),
+        service(**service_settings(options)),
+        _files(options),
+        options.allow_user_code,
+        _processor_modules(options),
+        options.handover_timeout,
     )
-    keeps = f"member {first.running.membership.name} keeps a new cluster at {first.address}"
-    try:
-        # The cluster ends with its keeper, so that nobody would read rows that were handed over.
-        return serve(
-            first.running, wait_for_input=False, ready=partial(print, keeps, flush=True), timeout=0.0
-        )
-    finally:
-        first.close()
+    if options.directory is not None:
+        return run_in_directory(start, options.directory)
+    return run_by_address(start, options.join)
 
 
 def service_settings(options: argparse.Namespace, number: int = 0) -> dict[str, str]:
@@ -151,16 +127,16 @@ def _protection(options: argparse.Namespace) -> Protection:
     )
 
 
-def _security(options: argparse.Namespace) -> Security:
-    """Return the security settings of a member: the cluster's secret, which ``--secret-file`` or the
-    environment gives, and the certificates. Raises ProgrammingError for a file without a secret."""
+def _member_protection(options: argparse.Namespace) -> Protection:
+    """Return the security settings of a member that the command line gives, with the secret of
+    ``--secret-file``. Raises ProgrammingError for a file without a secret."""
     secret = None
     if options.secret_file is not None:
         secret = Path(options.secret_file).read_text("utf-8").strip()
         if not secret:
             raise ProgrammingError(f"a cluster needs a secret; {options.secret_file} has none")
     said = Protection(secret=secret, credentials=options.credentials)
-    return security_of(said.or_else(_protection(options)).found())
+    return said.or_else(_protection(options))
 
 
 # ---- a cluster on this machine
@@ -212,16 +188,14 @@ def _run(options: argparse.Namespace) -> int:
     The process holds the lock of the cluster's directory as long as it lives, and removes its files at the
     end. Raises OperationalError if another process has the lock."""
     with run_directory(options.directory) as directory:
-        held = lock(directory)
-        if held is None:
-            raise OperationalError(f"the cluster of {directory.path} runs already")
+        office = begin(directory)
         try:
-            office = HeldOffice(directory.path, held, epoch=1)
             _keep(options, directory, office)
         finally:
             if office.is_held():
-                _clear(directory)
-            os.close(held)
+                await_end(directory, STOP_TIMEOUT)  # of members that others have started
+                clear(directory)
+            office.release()
     return 0
 
 
@@ -246,8 +220,13 @@ def _keep(options: argparse.Namespace, directory: PrivateFolder, office: HeldOff
         office=office,
         on_superseded=end.wake,
     ) as cluster:
-        directory.create("secret", secret)
-        directory.create(CREDENTIALS, msgspec.json.encode(_for_clients(cluster, options)))
+        leave_credentials(
+            directory,
+            cluster.secret.decode(),
+            cluster.address,
+            own_certificates=options.certificate is not None,
+            insecure=options.insecure,
+        )
         office.announce(cluster.address, str(cluster.folder))
         print(f"{options.members} members run at {cluster.address}", flush=True)
         if options.bind is not None:
@@ -256,21 +235,6 @@ def _keep(options: argparse.Namespace, directory: PrivateFolder, office: HeldOff
         end.wait()
         if not office.is_held():
             cluster.abandon()
-
-
-def _clear(directory: PrivateFolder) -> None:
-    """Remove the files of an ended cluster from its directory."""
-    for file in ("secret", RUN_FILE, CREDENTIALS, STOPPING, TURNS):
-        directory.remove(file)
-
-
-def _for_clients(cluster: LocalCluster, options: argparse.Namespace) -> Credentials:
-    """Return the credentials with which clients join the cluster. If encryption is on, the address is no Unix
-    socket, and the user gave no certificate, the credentials hold a certificate that was made here."""
-    by_address = not cluster.address.startswith(UNIX_PREFIX)
-    made_here = by_address and options.certificate is None and not options.insecure
-    tls = Security(cluster.secret).with_certificates().tls if made_here else None
-    return Credentials(cluster.secret.decode(), cluster.address, tls, options.insecure)
 
 
 def _status(options: argparse.Namespace) -> int:
@@ -324,10 +288,13 @@ def _stop(options: argparse.Namespace) -> int:
         while has_launcher(directory):  # the launcher removes its run file before it ends
             if time.monotonic() > deadline:
                 raise OperationalError(f"process {running.pid} does not end within {PATIENCE:g} s")
-            time.sleep(_LOOK)
-        if running.epoch > 1 and running.folder:  # the keeper was a member, and no launcher has removed this
-            _clear(directory)
-            shutil.rmtree(running.folder, ignore_errors=True)
+            time.sleep(LOOK)
+        if not await_end(directory, PATIENCE):
+            raise OperationalError("a member does not end: is its process stopped?")
+        held = lock(directory)
+        if held is not None:  # the keeper was a member, which leaves the files to the next keeper
+            clear(directory)
+            os.close(held)
     print("the cluster has ended")
     return 0
 
@@ -340,10 +307,17 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     member = commands.add_parser("member", help="be a member of a cluster until SIGTERM")
     member.add_argument(
-        "--bind", required=True, metavar="ADDRESS", help="host:port or unix:/path of this member"
+        "--bind", metavar="ADDRESS", help="host:port or unix:/path of this member (default: a Unix socket)"
     )
     member.add_argument(
         "--join", metavar="ADDRESS", help="the cluster's keeper; without it a new cluster is begun"
+    )
+    member.add_argument(
+        "--directory",
+        metavar="DIR",
+        help="where the cluster's files are kept, such as that of `sqlfront cluster start`: the member joins"
+        " the cluster, or begins it, and another member of the directory becomes the keeper when the keeper"
+        " is gone (in place of --join)",
     )
     member.add_argument(
         "--secret-file", metavar="FILE", help="holds the cluster's secret (default: $SQLFRONT_SECRET)"

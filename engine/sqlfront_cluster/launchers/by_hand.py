@@ -2,9 +2,10 @@
 
 import secrets
 
+from sqlfront_cluster.launchers.keeper_office import HeldOffice
 from sqlfront_cluster.launchers.running import MemberOptions, MemberService, RunningMember, network_settings
 from sqlfront_cluster.members.cluster_messages import MESSAGES
-from sqlfront_cluster.members.keeper import Keeper, KeeperSettings
+from sqlfront_cluster.members.keeper import ONLY_KEEPER, Keeper, KeeperSettings
 from sqlfront_cluster.members.keeper_names import KEEPER
 from sqlfront_cluster.network.addresses import UNIX_PREFIX, Address
 from sqlfront_cluster.network.tcp import TcpTransport
@@ -28,13 +29,15 @@ def join(
     *,
     user_code: bool = False,
     processor_modules: tuple[str, ...] = (),
+    office: str = "",
 ) -> RunningMember:
     """Start a member at the address ``bind`` (port 0: a free port) and wait until it has joined the cluster
     whose keeper is at the address ``keeper``. ``security``: the secret and the encryption of the cluster.
     ``service``: the member's :class:`~sqlfront_cluster.launchers.running.MemberService`, None = none.
     ``files``: the files that the member may open. ``user_code``: whether the member runs functions that other
-    members send. ``processor_modules``: modules whose processors the member runs anyway. Raises
-    OperationalError if the member can't join."""
+    members send. ``processor_modules``: modules whose processors the member runs anyway. ``office``: the
+    folder of the keeper's office, where the member finds the keeper, and may become the keeper; empty = none.
+    Raises OperationalError if the member can't join."""
     options = MemberOptions(
         new_name(bind),
         keeper,
@@ -42,6 +45,7 @@ def join(
         files=files,
         user_code=user_code,
         processor_modules=processor_modules,
+        office=office,
     )
     return RunningMember(options, security, service)
 
@@ -52,7 +56,8 @@ class FirstMember:
     seconds after which the keeper removes a silent member. ``security``: the secret and the encryption of the
     cluster. ``service``: the member's service, None = none. ``files``: the files that the member may open.
     ``user_code``: whether the member runs functions that other members send. ``processor_modules``: modules
-    whose processors the member runs anyway."""
+    whose processors the member runs anyway. ``office``: the office of the keeper, which another member takes
+    when this process ends; None = the cluster ends with this process."""
 
     def __init__(
         self,
@@ -64,10 +69,17 @@ class FirstMember:
         *,
         user_code: bool = False,
         processor_modules: tuple[str, ...] = (),
+        office: HeldOffice | None = None,
     ) -> None:
         transport = TcpTransport(network_settings(security), MESSAGES, listen=[bind], name=KEEPER)
         self.address = transport.addresses[0]
-        self.keeper = Keeper(transport, SystemClock(), KeeperSettings(silence_limit))
+        self._office = office
+        self.keeper = Keeper(
+            transport,
+            SystemClock(),
+            KeeperSettings(silence_limit),
+            tenure=ONLY_KEEPER if office is None else office,
+        )
         try:
             beside = _beside(Address.parse(self.address))
             options = MemberOptions(
@@ -78,16 +90,20 @@ class FirstMember:
                 files=files,
                 user_code=user_code,
                 processor_modules=processor_modules,
+                office="" if office is None else str(office.folder.absolute()),
             )
             self.running = RunningMember(options, security, service)
+            if office is not None:
+                self.running.keep(self.keeper, office)
         except BaseException:
             self.keeper.close()
             raise
 
     def close(self) -> None:
-        """End the first member, then the keeper and with it the cluster."""
+        """End the first member, and the keeper. Without an office the cluster ends with the keeper."""
         self.running.close()
-        self.keeper.close()
+        if self._office is None:
+            self.keeper.close()
 
 
 def _beside(keeper: Address) -> str:

@@ -5,7 +5,8 @@ however it ends. The file ``cluster.json`` has the keeper's process, address and
 the lock of a keeper that has ended without removing ``cluster.json`` is the next keeper. If the keeper's
 process was stopped and holds the lock nevertheless, the next keeper puts a new, locked file in the place of
 ``lock``; the former keeper sees that when it goes on, and ends. Those who want the office take turns by a
-lock on the file ``succession``, which a process holds for an instant.
+lock on the file ``succession``, which a process holds for an instant. Each member has a shared lock on the
+file ``members`` as long as its process lives, so that nobody begins another cluster in the folder before.
 """
 
 import fcntl
@@ -16,11 +17,14 @@ from typing import Final
 
 import msgspec
 
+from sqlfront_values.errors import OperationalError
+
 #: The files of the office.
 LOCK: Final = "lock"
 RUN_FILE: Final = "cluster.json"
 CREDENTIALS: Final = "credentials.json"
 TURNS: Final = "succession"
+PRESENCE: Final = "members"
 #: A file that exists while the cluster is being stopped, so that nobody takes the office.
 STOPPING: Final = "stopping"
 _FILE_MODE: Final = 0o600
@@ -85,6 +89,27 @@ class KeeperOffice:
     def is_stopping(self) -> bool:
         """Return whether the cluster is being stopped."""
         return (self.folder / STOPPING).exists()
+
+    def enter(self) -> int:
+        """Show that this process is a member of the cluster, as long as the file descriptor that is returned
+        is open. Raises OperationalError if the folder can't be used."""
+        try:
+            descriptor = os.open(self.folder / PRESENCE, _FLAGS, _FILE_MODE)
+        except OSError as error:
+            raise OperationalError(f"{self.folder / PRESENCE} can't be used: {error.strerror}") from error
+        fcntl.flock(descriptor, fcntl.LOCK_SH)
+        return descriptor
+
+    def has_members(self) -> bool:
+        """Return whether a process that is a member of the folder's cluster is alive."""
+        try:
+            descriptor = os.open(self.folder / PRESENCE, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+        except OSError:
+            return False
+        try:
+            return not _locked(descriptor)
+        finally:
+            os.close(descriptor)
 
     def take(self, *, after: int, silent: bool) -> HeldOffice | None:
         """Take the office after the keeper of the epoch ``after``, and return it; None if that keeper lives,

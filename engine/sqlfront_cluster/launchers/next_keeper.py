@@ -96,6 +96,12 @@ class KeeperCandidate:
         if closed:
             self.close()
 
+    def keep(self, keeper: Keeper, held: HeldOffice) -> None:
+        """Note that this process has the ``keeper``, with the office ``held``, from the cluster's beginning
+        on."""
+        with self._lock:
+            self.keeper, self._held = keeper, held
+
     def end_cluster(self) -> bool:
         """End the cluster if this process has its keeper and the cluster is being stopped; return whether
         that is so."""

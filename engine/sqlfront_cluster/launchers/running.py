@@ -1,15 +1,15 @@
 """A networked member (or client) of a cluster in the process that uses it, with methods that wait."""
 
+import os
 from collections.abc import Callable, Mapping
 from itertools import count
-from os import getpid
 from threading import Condition, Event
 from types import TracebackType
 from typing import Final, Protocol, Self
 
 import msgspec
 
-from sqlfront_cluster.launchers.keeper_office import KeeperOffice
+from sqlfront_cluster.launchers.keeper_office import HeldOffice, KeeperOffice
 from sqlfront_cluster.launchers.next_keeper import KeeperCandidate
 from sqlfront_cluster.members.cluster_messages import MESSAGES
 from sqlfront_cluster.members.keeper import Keeper
@@ -176,8 +176,12 @@ class RunningMember:
             locate or (None if office is None else lambda: _address(office, options.keeper)),
         )
         self._candidate: KeeperCandidate | None = None
+        # Shows others in the office's folder that this process is a member; None = no office.
+        self._presence: int | None = None
         self.service = service or Resources()
         try:
+            if office is not None and options.listen:
+                self._presence = office.enter()
             self.service.attach(self)
             self.membership.join()
             self._await_joined(options)
@@ -208,6 +212,12 @@ class RunningMember:
         self._joined_or_ended.set()
         self.ended.set()
 
+    def keep(self, keeper: Keeper, held: HeldOffice) -> None:
+        """Note that the ``keeper`` of the cluster, with the office ``held``, is in this process: it ends with
+        the member, and another member becomes the keeper then. The member's options must have an office."""
+        assert self._candidate is not None
+        self._candidate.keep(keeper, held)
+
     def end_stopped_cluster(self) -> bool:
         """End the cluster if its keeper is in this process and the cluster is being stopped; return whether
         that is so."""
@@ -227,6 +237,9 @@ class RunningMember:
             self._candidate.close()
         self.engine.close()
         self.membership.close()
+        if self._presence is not None:
+            os.close(self._presence)
+            self._presence = None
 
     def __enter__(self) -> Self:
         return self
@@ -276,7 +289,7 @@ class KeptCluster(ClosingContext):
         before the cluster."""
         options = msgspec.structs.replace(
             self._options,
-            name=name or f"client-{getpid()}-{next(self._clients)}",
+            name=name or f"client-{os.getpid()}-{next(self._clients)}",
             keeper=self.address,
             listen="",
             user_code=False,

@@ -1,0 +1,150 @@
+"""The process of ``sqlfront member``: a member of a cluster that is found by its keeper's address or by its
+directory."""
+
+import base64
+import secrets
+from functools import partial
+from typing import Final
+
+import msgspec
+
+from sqlfront.cluster.addresses import run_directory
+from sqlfront.cluster.credentials import Credentials, Protection, security_of
+from sqlfront.cluster.private_folder import PrivateFolder
+from sqlfront.cluster.run_files import begin_or_find, clear, leave_credentials, new_sockets
+from sqlfront_cluster.launchers.by_hand import FirstMember, join
+from sqlfront_cluster.launchers.child import serve
+from sqlfront_cluster.launchers.keeper_office import CREDENTIALS, HeldOffice, RunFile
+from sqlfront_cluster.launchers.running import MemberService, RunningMember
+from sqlfront_cluster.network.addresses import UNIX_PREFIX
+from sqlfront_cluster.network.tls.security import Security
+from sqlfront_engine.file_access import FileAccess
+from sqlfront_values.errors import ProgrammingError
+
+#: Seconds that a member waits for a cluster that another process begins in the same directory.
+_PATIENCE: Final = 30.0
+
+
+class MemberStart(msgspec.Struct, frozen=True):
+    """The start of a member of a cluster. ``bind``: the member's address, None = a Unix socket.
+    ``protection``: the secret and the encryption as given. ``tables``: the member's service. ``files``: the
+    files that it may open. ``user_code``: whether it runs functions that others send. ``modules``: modules
+    whose processors it runs anyway. ``handover_timeout``: seconds of its handover at most."""
+
+    bind: str | None
+    protection: Protection
+    tables: MemberService
+    files: FileAccess
+    user_code: bool
+    modules: tuple[str, ...]
+    handover_timeout: float
+
+    @property
+    def address(self) -> str:
+        """The member's address. Raises ProgrammingError if none was given."""
+        if self.bind is None:
+            raise ProgrammingError("a member needs an address, --bind, or a cluster's directory, --directory")
+        return self.bind
+
+    def joined(self, keeper: str, security: Security, office: str = "") -> RunningMember:
+        """Join the cluster whose keeper is at the address ``keeper``; ``office``: the folder of the keeper's
+        office, empty = none."""
+        return join(
+            self.address,
+            keeper,
+            security,
+            self.tables,
+            self.files,
+            user_code=self.user_code,
+            processor_modules=self.modules,
+            office=office,
+        )
+
+    def first(self, security: Security, office: HeldOffice | None = None) -> FirstMember:
+        """Begin a cluster, and return its keeper and first member."""
+        return FirstMember(
+            self.address,
+            security,
+            self.tables,
+            files=self.files,
+            user_code=self.user_code,
+            processor_modules=self.modules,
+            office=office,
+        )
+
+    def serve(self, running: RunningMember, told: str, *, timeout: float | None = None) -> int:
+        """Print the line ``told``, and run the member until its end; ``timeout``: seconds of its handover at
+        most, None = as given. Returns the exit code of the process."""
+        return serve(
+            running,
+            wait_for_input=False,
+            ready=partial(print, told, flush=True),
+            timeout=self.handover_timeout if timeout is None else timeout,
+        )
+
+
+def run_by_address(start: MemberStart, keeper: str | None) -> int:
+    """Run a member of the cluster whose keeper is at the address ``keeper``; None: run the keeper and the
+    first member of a new cluster, which ends with this process. Returns the exit code."""
+    security = security_of(start.protection.found())
+    if keeper is not None:
+        running = start.joined(keeper, security)
+        return start.serve(running, f"member {running.membership.name} has joined {keeper}")
+    first = start.first(security)
+    try:
+        # The cluster ends with its keeper, so that nobody would read rows that were handed over.
+        return start.serve(first.running, _keeps(first), timeout=0.0)
+    finally:
+        first.close()
+
+
+def run_in_directory(start: MemberStart, given: str) -> int:
+    """Run a member of the cluster whose files are in the directory ``given``, and which any of its members
+    keeps: the first one begins the cluster, and another one becomes the keeper when the keeper is gone.
+    Returns the exit code."""
+    with run_directory(given) as directory:
+        found = begin_or_find(directory, _PATIENCE)
+        if isinstance(found, RunFile):
+            return _join_there(start, directory, found)
+        try:
+            first, sockets = _begin_there(start, directory, found)
+        except BaseException:
+            clear(directory)
+            found.release()
+            raise
+        found.announce(first.address, sockets)
+    return start.serve(first.running, _keeps(first))
+
+
+def _keeps(first: FirstMember) -> str:
+    return f"member {first.running.membership.name} keeps a new cluster at {first.address}"
+
+
+def _begin_there(start: MemberStart, directory: PrivateFolder, office: HeldOffice) -> tuple[FirstMember, str]:
+    """Begin a cluster in the directory, with a new secret if none is given. Returns the first member, and the
+    folder of the members' sockets."""
+    new = Credentials(base64.b64encode(secrets.token_bytes(32)).decode())
+    credentials = start.protection.found(new)
+    sockets = new_sockets()
+    bound = start if start.bind is not None else _at_socket(start, sockets)
+    first = bound.first(security_of(credentials), office)
+    leave_credentials(
+        directory,
+        credentials.secret,
+        first.address,
+        own_certificates=credentials.tls is not None,
+        insecure=credentials.insecure,
+    )
+    return first, sockets
+
+
+def _join_there(start: MemberStart, directory: PrivateFolder, running: RunFile) -> int:
+    left = Credentials.parsed(directory.read(CREDENTIALS), CREDENTIALS)
+    bound = start if start.bind is not None else _at_socket(start, running.folder)
+    security = security_of(start.protection.found(left))
+    member = bound.joined(running.address, security, str(directory.path.absolute()))
+    return start.serve(member, f"member {member.membership.name} has joined {running.address}")
+
+
+def _at_socket(start: MemberStart, folder: str) -> MemberStart:
+    return msgspec.structs.replace(start, bind=f"{UNIX_PREFIX}{folder}/{secrets.token_hex(4)}")
