@@ -136,7 +136,8 @@ class Session(ClosingContext):
             store = None
             if config.job_store is not None:
                 members = cluster if cluster is not None and cluster.door is not None else None
-                store = job_services.JobService(config.job_store, engine, parts, members)
+                limit = config.query_memory_limit
+                store = job_services.JobService(config.job_store, engine, parts, members, limit)
                 undo.callback(store.close)
             path_table = partial(_path_table, runner, plans, store, files, engine.memory, parts)
             observer = None

@@ -201,15 +201,21 @@ class Engine(ClosingContext):
         return next(self._numbers)
 
     def begin_query(
-        self, memory_limit: int | None = None, text: str = "", number: int | None = None
+        self,
+        memory_limit: int | None = None,
+        text: str = "",
+        number: int | None = None,
+        within: MemoryBudget | None = None,
     ) -> QueryRun:
         """Return a new run of a query, which consists of one or several jobs; the query's time begins now.
-        ``memory_limit``: bytes, None = the member's limit. ``text``: the query's text in listings.
-        ``number``: the query's id, None = a new one."""
-        return self._query(next(self._numbers) if number is None else number, memory_limit, text)
+        ``memory_limit``: bytes, None = the limit of ``within``. ``text``: the query's text in listings.
+        ``number``: the query's id, None = a new one. ``within``: the budget that the query's memory is a part
+        of, None = the member's."""
+        found = next(self._numbers) if number is None else number
+        return self._query(found, memory_limit, text, self.memory if within is None else within)
 
-    def _query(self, number: int, memory_limit: int | None, text: str) -> QueryRun:
-        return QueryRun(number, memory_limit, self.memory, self.clock.now(), text, self._running)
+    def _query(self, number: int, memory_limit: int | None, text: str, within: MemoryBudget) -> QueryRun:
+        return QueryRun(number, memory_limit, within, self.clock.now(), text, self._running)
 
     def run(self, dag: "DAG", config: JobConfig = DEFAULT_CONFIG) -> "LightJob":
         """Start the DAG as a job on this member, and return the job's handle; the DAG can't be changed
@@ -263,7 +269,7 @@ class Engine(ClosingContext):
         budget. ``number``: the job's id; ``member``: the name of this member. Raises InterfaceError if the
         engine is closed."""
         self._check_open()
-        query = config.query or self._query(number, config.memory_limit, config.description)
+        query = config.query or self._query(number, config.memory_limit, config.description, self.memory)
         return executions.Execution(number, query, self.clock, config.timeout, member)
 
     def plan(

@@ -4,7 +4,7 @@ would hold more rows than the memory has room for, or its light job has lacked m
 import secrets
 import time
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final, NoReturn
+from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
@@ -15,7 +15,7 @@ from sqlfront.jobs.job_plan import PlannedJob, plan_job
 from sqlfront.jobs.job_rows import JobRows
 from sqlfront.lanes import explaining, jobs
 from sqlfront.lanes.own import OwnWay
-from sqlfront.lanes.request import Replan, StatementRequest
+from sqlfront.lanes.request import Replan, StatementRequest, no_memory
 from sqlfront.results.result import Result, Statistics
 from sqlfront_engine.job_statistics import JobStatus
 from sqlfront_engine.jobs.query_run import Progress, QueryRun
@@ -27,7 +27,7 @@ from sqlfront_planner.planning import plan_logical
 from sqlfront_planner.run_values import RunValues
 from sqlfront_planner.statement import parse
 from sqlfront_planner.statements.structs import Query
-from sqlfront_values.errors import Error, InterfaceError, NotSupportedError
+from sqlfront_values.errors import NO_MEMORY, Error, InterfaceError, NotSupportedError
 from sqlfront_values.room import in_units
 from sqlfront_values.settings import Settings
 
@@ -44,11 +44,13 @@ _PAUSE: Final = 0.05
 
 class DurableWay(OwnWay, eq=False, gc=False):
     """The way of a query that runs as a durable job. ``planned``: the query, planned as a job. ``settings``:
-    the settings under which the plan was made. ``why``: the reason for the lane."""
+    the settings under which the plan was made. ``why``: the reason for the lane. ``divides``: see
+    :func:`~sqlfront.jobs.job_plan.plan_job`."""
 
     planned: PlannedJob
     settings: Settings
     why: str
+    divides: bool
 
     @property
     def lane(self) -> Lane:
@@ -112,9 +114,12 @@ class DurableWay(OwnWay, eq=False, gc=False):
         found = replace(found, lane=str(Lane.DURABLE), reason=self.why)
         return explaining.answer(self.context, found, statement, began)
 
-    def after(self, error: Error, request: StatementRequest) -> NoReturn:
-        """Raise the ``error`` with which the job has ended: no other way may run the query."""
-        raise error
+    def after(self, error: Error, request: StatementRequest) -> Replan:
+        """Return the Replan by which another durable job, which divides all rows, runs the query after a lack
+        of memory. Raises the job's ``error`` if the job was such a job already, and any other error."""
+        if error.sqlstate != NO_MEMORY or self.divides:
+            raise error
+        return no_memory("durable", error)
 
 
 def planned(query: Query, request: StatementRequest, context: "Context") -> DurableWay:
@@ -139,17 +144,17 @@ def _planned(
         job = plan_job(rows, values, settings, collect_rows, divides=divides)
     except NotSupportedError as error:
         raise _hinted(error) from None
-    return DurableWay(context, job, settings, why)
+    return DurableWay(context, job, settings, why, divides)
 
 
 def planned_if_large(
     plan: QueryPlan, query: Query, request: StatementRequest, context: "Context"
 ) -> DurableWay | None:
     """Return the way of a query as a durable job if the light job of the query's ``plan`` would hold more
-    rows than the members' memory has room for, by the planner's estimate. None if the memory is large enough,
-    if SET sqlfront.lane = light keeps the query from other lanes, if another process owns the job store, or
-    if no durable job can run the query."""
-    memory = context.memory
+    rows than one statement may hold, by the planner's estimate. None if the memory is large enough, if SET
+    sqlfront.lane = light keeps the query from other lanes, if another process owns the job store, or if no
+    durable job can run the query."""
+    memory = context.statement_memory
     if plan.input_size <= memory or context.options.lane == Lane.LIGHT:
         return None
     held = sum(map(held_size, (plan.optimized, *(each.optimized for each in plan.shared))))
@@ -163,8 +168,9 @@ def planned_if_large(
 
 
 def planned_after(replan: Replan, request: StatementRequest, context: "Context") -> DurableWay:
-    """Return the way of a query as a durable job after the query's light job has lacked memory; ``replan``:
-    the outcome of the light job. Raises the light job's error if no durable job can run the query."""
+    """Return the way of a query as a durable job that divides all rows, after the query's job has lacked
+    memory; ``replan``: the outcome of that job. Raises that job's error if no durable job can run the
+    query."""
     query = request.parsed or parse(request.text)
     assert isinstance(query, Query)
     assert replan.error is not None

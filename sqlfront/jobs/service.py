@@ -89,13 +89,17 @@ class JobService(ClosingContext):
         engine: Engine,
         session: JobSession,
         members: TaskMembers | None = None,
+        memory_limit: int | None = None,
     ) -> None:
         """Open the store; nothing is created before the first job. ``engine``: runs the tasks, unless there
-        are ``members`` of a cluster to run them. ``session``: the session that the service belongs to. Raises
-        OperationalError for a URL of a storage that can't hold jobs, or whose library is not installed."""
+        are ``members`` of a cluster to run them. ``session``: the session that the service belongs to.
+        ``memory_limit``: the bytes that the tasks of one job may hold together in a process, None = all that
+        the process has. Raises OperationalError for a URL of a storage that can't hold jobs, or whose library
+        is not installed."""
         self._store = JobStore.open(address, clock=engine.clock)
         self._stored = StoredJobs(self._store)
         self._engine, self._session, self._members = engine, session, members
+        self._memory_limit = memory_limit
         self._incarnation = secrets.token_hex(8)
         self._member = f"process-{os.getpid()}" if members is None else members.coordinator.name
         self._lock = threading.RLock()
@@ -352,7 +356,12 @@ class JobService(ClosingContext):
         resources = self._resources.of(submitted.job)
         if self._members is not None:
             resources = {**resources, PLACES: places_of(self._members).located}
-        config = JobConfig(settings=settings, resources=resources, description=submitted.job)
+        config = JobConfig(
+            settings=settings,
+            resources=resources,
+            memory_limit=self._memory_limit,
+            description=submitted.job,
+        )
 
         def here() -> ThreadRunner:
             return ThreadRunner(
@@ -375,6 +384,7 @@ class JobService(ClosingContext):
             settings,
             options.lease,
             options.outputs,
+            self._memory_limit,
         )
         others = MemberRunner(
             self._members,

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from sqlfront.lanes import jobs
 from sqlfront.lanes.own import OwnWay
-from sqlfront.lanes.request import Cause, Replan, StatementRequest
+from sqlfront.lanes.request import Replan, StatementRequest, no_memory
 from sqlfront.results.result import Result, Statistics
 from sqlfront_engine.jobs.query_run import QueryRun
 from sqlfront_planner.lanes import Lane
@@ -56,8 +56,7 @@ class LightWay(OwnWay, eq=False, gc=False):
         """Return the Replan by which Spark or, after a lack of memory, a durable job runs the query after
         ``error``. Raises ``error`` if neither can help."""
         if error.sqlstate == NO_MEMORY and _may_be_durable(self.context):
-            reason = f"a light job ended with a lack of memory: {error.message.rstrip('.')}"
-            return Replan(Cause.NO_MEMORY, reason, error.with_traceback(None))
+            return no_memory("light", error)
         return super().after(error, request)
 
 

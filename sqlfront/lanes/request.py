@@ -51,7 +51,7 @@ class Cause(Enum):
     COPIED = "copied"
     """The relations of Spark's that the statement reads have been copied."""
     NO_MEMORY = "no memory"
-    """A light job lacked memory; a durable job holds less at a time."""
+    """A job lacked memory; a durable job that divides all rows holds less at a time."""
     FOR_SPARK = "for Spark"
     """The statement can't run here, but Spark may run it."""
 
@@ -63,3 +63,10 @@ class Replan(msgspec.Struct, frozen=True):
     cause: Cause
     reason: str
     error: Error | None = None
+
+
+def no_memory(kind: str, error: Error) -> Replan:
+    """Return the Replan after the ``error`` of a job that lacked memory. ``kind``: the job's kind, light or
+    durable."""
+    reason = f"a {kind} job ended with a lack of memory: {error.message.rstrip('.')}"
+    return Replan(Cause.NO_MEMORY, reason, error.with_traceback(None))

@@ -80,9 +80,22 @@ class Context(msgspec.Struct, frozen=True, eq=False, weakref=True):
     def memory(self) -> int:
         """The memory limit in bytes of all members together, lite members excluded; without members, the
         memory limit of this process."""
+        return sum(self._memories)
+
+    @property
+    def statement_memory(self) -> int:
+        """The bytes that one statement may hold on all members together, lite members excluded; without
+        members, in this process."""
+        most = self.config.query_memory_limit
+        return sum(memory if most is None else min(memory, most) for memory in self._memories)
+
+    @property
+    def _memories(self) -> list[int]:
         members = () if self.cluster is None else self.cluster.member_list.members
         # Members in this process report no memory: they share the process's limit.
-        return sum(member.memory for member in members if not member.lite) or self.engine.memory.limit
+        return [info.memory for info in members if not info.lite and info.memory] or [
+            self.engine.memory.limit
+        ]
 
     @property
     def backups(self) -> int:

@@ -102,7 +102,7 @@ class MemberRunner(ClosingContext):
         self.member, self.incarnation = learn.coordinator, incarnation
         self._members, self._threads, self._patience = members, threads, patience
         self._plan, self._job, self._epoch = plan, learn.job, learn.epoch
-        self._learn = codec.encode(learn)
+        self._learn, self._memory_limit = codec.encode(learn), learn.memory_limit
         self._is_over = False
         # Held by member while the member is told of the job.
         self._teaching: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
@@ -138,7 +138,10 @@ class MemberRunner(ClosingContext):
         """The bytes that operators of one task may hold on the member with the least memory; None while the
         cluster has no member, and if a member does not tell its memory."""
         memory = [info.memory for info in self._members.member_list.members if not info.lite]
-        return min(memory, default=0) // self._threads or None
+        least = min(memory, default=0)
+        return (
+            least if self._memory_limit is None else min(least, self._memory_limit)
+        ) // self._threads or None
 
     def _present(self) -> list[str]:
         return [info.name for info in self._members.member_list.members if not info.lite]

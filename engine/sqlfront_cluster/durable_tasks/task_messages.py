@@ -34,13 +34,15 @@ class LearnJob(_Question, frozen=True):
     outputs that the member has of the job and keeps for this coordinator. ``coordinator``: the name of the
     coordinator's member. ``dag``: the encoded DAG of the job. ``lease``: the seconds for which tasks go on,
     and outputs are kept, when the coordinator has left the cluster. ``outputs``: where tasks write the rows
-    that other tasks read."""
+    that other tasks read. ``memory_limit``: the bytes that the job's tasks on the member may hold together,
+    None = the member's limit."""
 
     coordinator: str
     dag: bytes
     settings: Settings
     lease: float
     outputs: OutputPlace = OutputPlace.STORE
+    memory_limit: int | None = None
 
 
 class StartTask(_Question, frozen=True):

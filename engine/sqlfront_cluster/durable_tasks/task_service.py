@@ -80,8 +80,12 @@ class _JobTasks:
     def __init__(self, engine: Engine, learned: LearnJob, places: OutputPlaces) -> None:
         self._plan = cut(decode_dag(learned.dag))
         self._places = places
-        resources = {PLACES: places.located}
-        config = JobConfig(settings=learned.settings, description=learned.job, resources=resources)
+        config = JobConfig(
+            settings=learned.settings,
+            description=learned.job,
+            resources={PLACES: places.located},
+            memory_limit=learned.memory_limit,
+        )
         self._runner = ThreadRunner(
             engine, self._plan, config, threads=engine.workers, member="", incarnation=""
         )

@@ -13,10 +13,10 @@ from sqlfront_values.errors import NO_MEMORY, Error, OperationalError
 MOST_LOSSES: Final = 20
 
 _MORE_MEMORY: Final = (
-    "a larger memory_limit gives a task enough memory, and so do more parts (CREATE JOB ... OPTIONS (buckets"
+    "a larger limit of the memory gives a task enough, and so do more parts (CREATE JOB ... OPTIONS (buckets"
     " n)), unless the rows share one key"
 )
-_ONE_TASK: Final = "one task has to hold these rows; a larger memory_limit gives it enough memory"
+_ONE_TASK: Final = "one task has to hold these rows; a larger limit of the memory gives it enough"
 
 
 class TaskFailures:

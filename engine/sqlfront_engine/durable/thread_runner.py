@@ -16,14 +16,16 @@ from sqlfront_engine.durable.split_assignments import RunSplits, SplitAssignment
 from sqlfront_engine.durable.stages import StagePlan
 from sqlfront_engine.durable.tasks import RunId, TaskJob, TaskRun
 from sqlfront_engine.engine import Engine, JobConfig
+from sqlfront_engine.memory import MemoryBudget
 from sqlfront_engine.processors.sources.split_scan import TASK_SPLITS
 from sqlfront_values.evaluation_errors import foreign_error
 
 
 class ThreadRunner(ClosingContext):
     """A runner of a job's tasks on ``threads`` threads of this process, one task at a time on each.
-    ``config``: the options of the job. ``member`` and ``incarnation`` name this process in the job's log.
-    ``splits``: the splits that the job's coordinator gives to tasks; None = it gives none."""
+    ``config``: the options of the job; all tasks together may hold ``config.memory_limit`` bytes. ``member``
+    and ``incarnation`` name this process in the job's log. ``splits``: the splits that the job's coordinator
+    gives to tasks; None = it gives none."""
 
     #: The runs end with the process.
     is_lasting: Final = False
@@ -40,7 +42,10 @@ class ThreadRunner(ClosingContext):
         splits: SplitAssignments | None = None,
     ) -> None:
         self.capacity, self.member, self.incarnation = threads, member, incarnation
-        self.task_memory = max(0, engine.memory.limit - engine.tables.used) // threads
+        limit = config.memory_limit
+        self._memory = engine.memory if limit is None else MemoryBudget("the job", limit, engine.memory)
+        free = engine.memory.limit - engine.tables.used
+        self.task_memory = max(0, min(self._memory.limit, free)) // threads
         self._engine, self._plan, self._config, self._splits = engine, plan, config, splits
         self._waiting: SimpleQueue[tuple[TaskRun, Callable[[TaskEnd], None]] | None] = SimpleQueue()
         # Daemons: the interpreter's end waits for no task, but leaves the job to a successor.
@@ -97,7 +102,8 @@ class ThreadRunner(ClosingContext):
 
     def _output(self, run: TaskRun) -> Manifest:
         splits = None if self._splits is None else self._splits.of(run.run_id)
-        config = self._config
+        query = self._engine.begin_query(text=self._config.description, within=self._memory)
+        config = replace(self._config, query=query)
         if splits is not None:
             config = replace(config, resources={**config.resources, TASK_SPLITS: splits})
         job = TaskJob(self._engine, self._plan, run, config)

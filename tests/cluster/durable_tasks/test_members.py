@@ -127,6 +127,20 @@ def test_duplicate_finish(tmp_path: Path, engine: Engine) -> None:
     assert list(records.values()) == [1] * 5
 
 
+def test_tasks_share_the_memory_that_the_job_may_hold(engine: Engine) -> None:
+    dag = DAG()
+    dag.vertex("result", ResultSink(), 1)
+    for memory, limit, share in ((100, None, 50), (100, 30, 15), (20, 30, 10)):
+        members = OneMember(engine)
+        members.member_list = MemberList(1, (MemberInfo("m", memory=memory),), ())
+        learn = LearnJob("job", 1, "m", encode_dag(dag), Settings(), 300.0, memory_limit=limit)
+        with MemberRunner(members, cut(dag), learn, threads=2, incarnation="i") as runner:
+            assert runner.task_memory == share
+        job = members.service._learned(learn)
+        assert job._runner.task_memory == (engine.memory.limit if limit is None else limit)
+        job.close()
+
+
 def test_restarted_member(tmp_path: Path, engine: Engine) -> None:
     """The new process knows nothing of the task, which runs again; what the former one made doesn't count."""
     members = Restarted(engine)

@@ -379,6 +379,43 @@ def test_once_rows_were_read_the_lack_of_memory_is_the_end(wide: Connection) -> 
     assert jobs(wide) == []
 
 
+@pytest.mark.parametrize("lane", ["auto", "durable"])
+def test_a_job_holds_what_one_statement_may_hold(wide: Connection, tmp_path: Path, lane: str) -> None:
+    """The members have more memory, and the tasks of the job share the limit of the statement."""
+    limit = 6 << 20
+    with sqlfront.connect(
+        job_store=str(tmp_path / "other"), memory_limit=1 << 30, query_memory_limit=limit, workers=2
+    ) as connection:
+        connection.execute(f"CREATE TABLE wide USING parquet LOCATION '{tmp_path}/wide'")
+        connection.execute(f"SET sqlfront.lane = {lane}")
+        result = connection.session.execute(_TEXTS)
+
+        assert _right(result.collect())
+        assert result.stats.lane == "durable"
+        memory = connection.session.context.engine.memory
+        assert (memory.peak <= limit, memory.used) == (True, 0)
+
+
+@pytest.mark.parametrize("collected", [20_000, 0])
+def test_a_job_divides_few_large_rows_in_a_session_that_collects_none(
+    wide: Connection, tmp_path: Path, collected: int
+) -> None:
+    with sqlfront.connect(
+        job_store=str(tmp_path / "other"), memory_limit=8 << 20, workers=2, collect_rows=collected
+    ) as connection:
+        connection.execute(f"CREATE TABLE wide USING parquet LOCATION '{tmp_path}/wide'")
+        status = connection.session.submit_job(_TEXTS, name="texts").wait()
+
+        assert (status.error is None) is (collected == 0)
+
+
+def test_the_limit_of_a_statement_decides_about_the_lane(tmp_path: Path) -> None:
+    sql = "SELECT id, count(*) AS n FROM range(1000000) GROUP BY id"
+    for limit, lane in ((4 << 20, "durable"), (1 << 30, "light")):
+        with sqlfront.connect(job_store=str(tmp_path / "store"), query_memory_limit=limit) as connection:
+            assert str(connection.execute(f"EXPLAIN {sql}").fetchall()[0][0]).startswith(f"lane: {lane}")
+
+
 def _lacks_memory(connection: Connection, sql: str = _TEXTS) -> bool:
     with pytest.raises(sqlfront.OperationalError) as caught:
         connection.session.execute(sql).collect()
