@@ -511,7 +511,7 @@ class PreparedStatement:
         except Error:  # perhaps for a parameter that only Spark knows
             return self._by_text(parameters, timeout, query, observation)
         try:
-            now = context.plan_key, arguments_key(arguments, cached.pinned)
+            now = context.plan_key, arguments_key(arguments, cached)
             if key == now and cached.is_current(context.catalog):
                 values = (*arguments.values, *literals) if literals else arguments.values
                 query = context.limited(self.text, timeout, query)
@@ -537,7 +537,7 @@ class PreparedStatement:
         if held is None:
             return None
         cached, key, literals = held
-        now = context.plan_key, arguments_key(arguments, cached.pinned)
+        now = context.plan_key, arguments_key(arguments, cached)
         if key != now or not accept(cached) or not cached.is_current(context.catalog):
             return None
         return cached, literals
@@ -560,7 +560,7 @@ class PreparedStatement:
         found = context.plans.find(self.text, arguments, key, context.catalog)
         if found is not None:
             cached, literals = found
-            self._held = cached, (key, arguments_key(arguments, cached.pinned)), literals
+            self._held = cached, (key, arguments_key(arguments, cached)), literals
             context.plans.add_holder(self)
         return result
 

@@ -1,12 +1,13 @@
 """The cache of plans, by the text without literals and all further inputs of planning.
 
 The key of a plan consists of the skeleton of the text (:mod:`sqlfront_planner.literal_lifting`), the
-session's settings, the types of the arguments and of the literals, and the values of the arguments and
-literals whose values planning used. Which values planning uses depends on the types, so that it is known for
-each combination of types: an argument NULL, or a number of another type, has plans of its own and doesn't
-change how the plans for other arguments are found. A plan is valid if the names in the text
-still stand for the same relations and, for a plan that reads fixed versions of its tables, the versions are
-still current; an invalid plan is removed.
+session's settings, the types of the arguments and of the literals, the values of the arguments and literals
+whose values planning used, and the numbers of digits of the whole numbers of which planning used this number
+alone (beside a decimal, a whole number has the type of its digits). Which values planning uses depends on the
+types, so that it is known for each combination of types: an argument NULL, or a number of another type, has
+plans of its own and doesn't change how the plans for other arguments are found. A plan is valid if the names
+in the text still stand for the same relations and, for a plan that reads fixed versions of its tables, the
+versions are still current; an invalid plan is removed.
 """
 
 import threading
@@ -40,8 +41,9 @@ class CachedPlan(msgspec.Struct, Generic[PlanT], eq=False, weakref=True):
     """A plan in the cache, and its dependencies. ``text``: the text for which it was made. ``lookups``: the
     relation that each name in the text stood for, confirmed at the catalog's version ``catalog_version``.
     ``snapshots``: the versions of tables that the plan reads, empty if each run reads the current versions.
-    ``pinned``: the positions of the arguments whose values the plan depends on. ``literals``: the values of
-    the text's literals that are parameters. ``hits``: how often the plan was found. ``last_used`` is in
+    ``pinned``: the positions of the arguments whose values the plan depends on; ``sized``: the positions of
+    those whose number of digits it depends on. ``literals``: the values of the text's literals that are
+    parameters. ``hits``: how often the plan was found. ``last_used`` is in
     nanoseconds, ``made`` in seconds since the epoch."""
 
     plan: PlanT
@@ -49,6 +51,7 @@ class CachedPlan(msgspec.Struct, Generic[PlanT], eq=False, weakref=True):
     lookups: Lookups
     snapshots: tuple[tuple[Table, Snapshot], ...]
     pinned: tuple[int, ...]
+    sized: tuple[int, ...]
     catalog_version: int
     literals: tuple[object, ...] = ()
     hits: int = 0
@@ -78,11 +81,13 @@ class _Shape(msgspec.Struct, Generic[PlanT], eq=False):
     """The plans of the texts that differ only in literals, for arguments and literals of the same types.
     ``lifted``: the literals that are parameters (number, and True for a literal after a minus sign);
     ``fixed``: the numbers of all other literals; ``pinned``: the positions of the arguments whose values
-    the plans depend on; ``plans``: by :func:`_key`."""
+    the plans depend on; ``sized``: the positions of the arguments, and behind them of the literals, whose
+    number of digits the plans depend on; ``plans``: by :func:`_key`."""
 
     lifted: tuple[tuple[int, bool], ...]
     fixed: tuple[int, ...]
     pinned: tuple[int, ...]
+    sized: tuple[int, ...]
     plans: dict[object, CachedPlan[PlanT]] = msgspec.field(default_factory=dict)
 
 
@@ -140,6 +145,8 @@ class PlanCache(Generic[PlanT]):
             values.append(known[0])
             if negative:
                 kinds.append(_code(known[1]))
+            if arguments.given + number in shape.sized:
+                kinds.append(_digits(known[0]))
         key = _key(shape, arguments, settings, literals, tuple(kinds))
         cached = shape.plans.get(key)
         if cached is None or (accept is not None and not accept(cached)):
@@ -183,12 +190,14 @@ class PlanCache(Generic[PlanT]):
             if place not in binding.pinned
         }
         pinned = {place for place in binding.pinned if place < given}
+        sized = {place for place in binding.sized if place not in binding.pinned}
         cached = CachedPlan(
             plan,
             text,
             binding.lookups,
             binding.snapshots if pins else (),
             tuple(sorted(pinned)),
+            tuple(sorted(place for place in sized if place < given)),
             catalog_version,
             binding.arguments.values[given:],
             last_used=time.time_ns(),
@@ -199,13 +208,14 @@ class PlanCache(Generic[PlanT]):
             self._alike[spaced(skeleton)] = skeleton
             parsed = [plain_literal(literal) for literal in literals]
             place = _shape_key(skeleton, arguments, parsed)
-            shape = self._shaped(place, len(literals), lifted, pinned)
-            kinds = tuple(
-                _code(binding.arguments.types[given + number])
-                for number, negative in shape.lifted
-                if negative
-            )
-            key = _key(shape, arguments, settings, literals, kinds)
+            shape = self._shaped(place, len(literals), lifted, pinned, sized)
+            kinds: list[object] = []
+            for number, negative in shape.lifted:
+                if negative:
+                    kinds.append(_code(binding.arguments.types[given + number]))
+                if given + number in shape.sized:
+                    kinds.append(_digits(binding.arguments.values[given + number]))
+            key = _key(shape, arguments, settings, literals, tuple(kinds))
             self._count += key not in shape.plans
             shape.plans[key] = cached
             if self._count > self._size:
@@ -213,22 +223,24 @@ class PlanCache(Generic[PlanT]):
         return cached
 
     def _shaped(
-        self, place: _ShapeKey, count: int, lifted: dict[int, bool], pinned: set[int]
+        self, place: _ShapeKey, count: int, lifted: dict[int, bool], pinned: set[int], sized: set[int]
     ) -> _Shape[PlanT]:
         """Return the shape in which a new plan is stored under the key ``place``. ``count``: the number of
-        literals; ``lifted`` and ``pinned``: as the new plan needs them. A literal is lifted only if the
-        existing shape lifts it, too; an argument is pinned if either pins it. If the existing shape doesn't
-        fit, an empty shape replaces it. The caller holds the lock."""
+        literals; ``lifted``, ``pinned`` and ``sized``: as the new plan needs them. A literal is lifted only
+        if the existing shape lifts it, too; an argument is pinned or sized if either pins or sizes it. If the
+        existing shape doesn't fit, an empty shape replaces it. The caller holds the lock."""
         known = self._shapes.get(place)
         if known is not None:
             before = dict(known.lifted)
             lifted = {number: negative for number, negative in lifted.items() if number in before}
-            pinned = pinned | set(known.pinned)
-            if lifted == before and pinned == set(known.pinned):
+            pinned, sized = pinned | set(known.pinned), sized | set(known.sized)
+            if (lifted, pinned, sized) == (before, set(known.pinned), set(known.sized)):
                 return known
             self._count -= len(known.plans)
         fixed = tuple(number for number in range(count) if number not in lifted)
-        shape = _Shape[PlanT](tuple(sorted(lifted.items())), fixed, tuple(sorted(pinned)))
+        shape = _Shape[PlanT](
+            tuple(sorted(lifted.items())), fixed, tuple(sorted(pinned)), tuple(sorted(sized))
+        )
         self._shapes[place] = shape
         return shape
 
@@ -314,23 +326,31 @@ def _key(
 ) -> object:
     """Return the key of a plan in ``shape.plans``: the session's ``settings``, the texts of the fixed
     literals, ``kinds`` (the codes of the types of the lifted literals after a minus sign, which may have
-    another type than without the sign), and the values of the pinned arguments."""
+    another type than without the sign, and the numbers of digits of the sized literals), the values of the
+    pinned arguments, and the numbers of digits of the sized arguments."""
     fixed = tuple([literals[number] for number in shape.fixed]) if shape.fixed else ()
-    if not shape.pinned:
+    if not shape.pinned and not shape.sized:
         return settings, fixed, kinds
-    return settings, fixed, kinds, _values(arguments, shape.pinned)
+    sized = tuple([place for place in shape.sized if place < arguments.given])
+    return settings, fixed, kinds, _values(arguments, shape.pinned, sized)
 
 
-def arguments_key(arguments: Arguments, pinned: tuple[int, ...]) -> object:
-    """Return the part of a plan's key that depends on the user's arguments: their names and types, and the
-    values of the arguments at the positions ``pinned``."""
-    values = _values(arguments, pinned) if pinned else ()
+def arguments_key(arguments: Arguments, plan: CachedPlan[PlanT]) -> object:
+    """Return the part of the key of ``plan`` that depends on the user's arguments: their names and types,
+    the values of the arguments that the plan pins, and the numbers of digits of those that it sizes."""
+    values = _values(arguments, plan.pinned, plan.sized) if plan.pinned or plan.sized else ()
     given = tuple([_code(arguments.types[place]) for place in range(arguments.given)])
     return arguments.names, given, values
 
 
-def _values(arguments: Arguments, places: tuple[int, ...]) -> tuple[str, ...]:
-    return tuple([repr(arguments.values[place]) for place in places])
+def _values(arguments: Arguments, pinned: tuple[int, ...], sized: tuple[int, ...]) -> tuple[object, ...]:
+    values = arguments.values
+    return (*[repr(values[place]) for place in pinned], *[_digits(values[place]) for place in sized])
+
+
+def _digits(value: object) -> int:
+    """Return the number of digits of a whole number, 0 for any other value."""
+    return len(str(abs(value))) if isinstance(value, int) else 0
 
 
 #: Codes of types by identity, since hashing a type is too slow for a lookup.

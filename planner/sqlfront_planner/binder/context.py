@@ -22,7 +22,7 @@ from sqlfront_planner.statistics.number_line import number_of
 from sqlfront_planner.tokens.marks import PositionalParameter
 from sqlfront_values import types
 from sqlfront_values.errors import InternalError, ProgrammingError, spark_error
-from sqlfront_values.expressions import Expr, Literal, Parameter
+from sqlfront_values.expressions import Cast, Expr, Literal, Parameter
 from sqlfront_values.java.surrogates import well_formed
 from sqlfront_values.settings import Settings
 from sqlfront_values.zones import names as zone_names
@@ -265,7 +265,8 @@ class StatementContext(msgspec.Struct):
     maps the positions of lifted literals to whether a minus sign stands before the literal. ``titles`` maps
     ordinals of result columns to the parameters whose values name these columns. ``pinned`` collects the
     positions of the arguments whose *value* determined a part of the plan (a column's name, a type, a limit):
-    a plan may only be used again with equal values.
+    a plan may only be used again with equal values. ``sized`` collects the positions of the whole numbers
+    whose number of digits determined a type: a plan may only be used again with as many digits.
 
     ``relations`` collects the names of the tables and views read, ``temporary`` the names of temporary
     relations. ``views_open`` are the views whose queries are being bound, outermost first; ``views`` holds
@@ -280,6 +281,7 @@ class StatementContext(msgspec.Struct):
     settings: BindSettings
     arguments: Arguments
     pinned: set[int] = msgspec.field(default_factory=set)
+    sized: set[int] = msgspec.field(default_factory=set)
     literals: Mapping[tuple[int, int], int] = msgspec.field(default_factory=dict)
     lifted: dict[int, bool] = msgspec.field(default_factory=dict)
     conditions: dict[int, bool] = msgspec.field(default_factory=dict)
@@ -404,6 +406,16 @@ class StatementContext(msgspec.Struct):
         depends on the value."""
         self.pinned.add(place)
         return self._value(place)
+
+    def narrowest(self, parameter: Parameter) -> Expr:
+        """Return a parameter of an integer type, cast to the narrowest decimal type that holds the argument's
+        value, and record in ``sized`` that the plan depends on the value's number of digits. The cast is a
+        safe one because it can't fail, so that rules need not mind errors."""
+        self.sized.add(parameter.index)
+        value = self._value(parameter.index)
+        if isinstance(value, int) and parameter.type != types.TINYINT:
+            return Cast(coercion.decimal_of_value(value), parameter, safe=True)
+        return Cast(coercion.as_decimal(parameter.type), parameter, safe=True)
 
     def filled(self) -> Arguments:
         """Return the arguments of the statement, including the values of the literals that parameters have

@@ -20,6 +20,8 @@ TABLES = (
         true),
        (3000000000, 5, 5Y, 5.55, 1e10, 'a\\\\b', DATE '2020-02-29', TIMESTAMP '2020-02-29 01:02:03', true),
        (null, null, null, null, null, null, null, null, null)""",
+    "CREATE TABLE p (d DECIMAL(10, 2), k BIGINT) USING memory CLUSTERED BY (d) INTO 5 BUCKETS",
+    "INSERT INTO p SELECT cast(id AS DECIMAL(10, 2)), id FROM range(-20, 120)",
     "CREATE TABLE u (x STRING, n INT) USING memory CLUSTERED BY (x) INTO 5 BUCKETS",
     "INSERT INTO u VALUES ('a', 1), ('b', 2), ('1', 3), ('01', 4), ('2020-01-01', 5), ('', 6)",
 )

@@ -46,6 +46,22 @@ BY_TYPE = (
     "SELECT extract(year FROM ?) AS a",
     "SELECT cast(? AS STRING) AS a",
 )
+#: Numbers of digits of drawn numbers, of INT and BIGINT.
+DIGITS = (*range(1, 20), *range(1, 20))
+#: Statements in which a whole number stands beside a decimal, whose type depends on the number's digits.
+BESIDE_DECIMALS = (
+    *(f"SELECT k FROM t WHERE d {operator} ?" for operator in ("=", "<>", "<", ">=", "<=>")),
+    "SELECT k FROM t WHERE ? > d",
+    "SELECT k FROM t WHERE d BETWEEN ? AND 5",
+    "SELECT k FROM t WHERE d * 2 > ? - d",
+    "SELECT k FROM t WHERE d > ? + 0.5 AND k > 0",
+    "SELECT d * ? AS a, ? / d AS b FROM t",
+    "SELECT sum(d) % ? AS a FROM t GROUP BY b",
+    "SELECT coalesce(nullif(d, ?), 0) AS a FROM t",
+    "SELECT CASE WHEN d > ? THEN d + ? END AS a FROM t",
+    "SELECT cast(k AS DECIMAL(38, 30)) * ? AS a FROM t",
+    "SELECT k FROM p WHERE d = ?",
+)
 #: Forms of literals, each of one type; ``{}`` stands for a digit.
 LITERALS = ("{}", "-{}", "'{}'", "3{}000000000", "{}.5", "{}.25", "{}D", "1e{}", "NULL", "DATE '2020-01-0{}'")
 #: The forms whose literals become parameters, by the condition that compares them with a column.
@@ -78,6 +94,38 @@ def test_arguments_of_one_type_share_a_plan_whatever_was_run_before(
 
     assert len(cached.session.context.plans) <= len(DRAWN)
     assert sum(plan.hits for plan in cached.session.context.plans.entries()) > 0
+
+
+@pytest.mark.parametrize("text", BESIDE_DECIMALS)
+def test_whole_numbers_beside_decimals_share_a_plan_by_their_digits(
+    both: tuple[Connection, Connection], text: str
+) -> None:
+    cached, anew = both
+    drawn = random.Random(text)
+    cached.session.context.plans.clear()
+    numbers = [drawn.choice((-1, 1)) * drawn.randrange(10 ** (digits - 1), 10**digits) for digits in DIGITS]
+    for number in (*numbers, 0, -1, 1, 2, 10, None):
+        arguments, shown = (number,) * text.count("?"), "NULL" if number is None else str(number)
+        assert answer(cached, text, arguments) == answer(anew, text.replace("?", shown)), arguments
+
+    # One for each number of digits, one more where INT and BIGINT have as many, one for NULL.
+    assert len(cached.session.context.plans) <= max(DIGITS) + 2
+    if text[-1] == "?":
+        kept = len(cached.session.context.plans)
+        for number in range(-9, 10):
+            shown = text.replace("?", str(number))
+            assert answer(cached, shown) == answer(anew, shown), shown
+        assert len(cached.session.context.plans) <= kept + 3, "with and without a sign, and 0"
+
+
+def test_a_prepared_statement_keeps_a_plan_for_numbers_of_as_many_digits(
+    both: tuple[Connection, Connection],
+) -> None:
+    cached, anew = both
+    text = "SELECT d * ? AS a FROM t"
+    prepared = cached.session.prepare(text)
+    for number in (1, 2, 30, 3, 300000000, 40, 2**40, 5):
+        assert answer(cached, prepared, (number,)) == answer(anew, text, (number,)), number
 
 
 def test_two_arguments_have_a_plan_for_each_pair_of_types(both: tuple[Connection, Connection]) -> None:

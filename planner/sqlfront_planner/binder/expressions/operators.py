@@ -159,7 +159,7 @@ def decimal_operands(binder: ExpressionBinder, left: Expr, right: Expr) -> tuple
         if operand.type == VOID:
             return cast_to(operand, other.type)
         if isinstance(operand, Parameter) and is_integral(operand.type):
-            operand = binder.context.known_value(operand)
+            return binder.context.narrowest(operand)
         if isinstance(operand, Literal) and isinstance(operand.value, int) and operand.type != types.TINYINT:
             return Literal(decimal_of_value(operand.value), Decimal(operand.value))
         return Cast(as_decimal(operand.type), operand)

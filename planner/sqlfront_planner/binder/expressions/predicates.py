@@ -95,7 +95,7 @@ def comparable(binder: ExpressionBinder, left: Expr, right: Expr, node: exp.Expr
     DATATYPE_MISMATCH.BINARY_OP_DIFF_TYPES, or .INVALID_ORDERING_TYPE for a type without an order."""
     if left.type == right.type and not pa.types.is_nested(left.type):
         return left, right
-    left, right = _in_decimal(left, right), _in_decimal(right, left)
+    left, right = _in_decimal(binder, left, right), _in_decimal(binder, right, left)
     numbers = is_numeric(left.type) and is_numeric(right.type)
     if numbers and is_decimal(least_common_type(left.type, right.type)):
         left, right = decimal_operands(binder, left, right)
@@ -126,17 +126,21 @@ def comparable(binder: ExpressionBinder, left: Expr, right: Expr, node: exp.Expr
     return cast_to(left, kind), cast_to(right, kind)
 
 
-def _in_decimal(operand: Expr, other: Expr) -> Expr:
+def _in_decimal(binder: ExpressionBinder, operand: Expr, other: Expr) -> Expr:
     """Return ``operand`` cast to the decimal type of ``other`` if ``operand`` is an integer parameter and
-    that decimal type holds every value of the parameter's type; otherwise return ``operand`` unchanged.
+    that decimal type holds every value of the parameter's type, or every value with as many digits as the
+    parameter has; otherwise return ``operand`` unchanged.
 
     The cast doesn't change the result of a comparison: Spark's own choice of a decimal type depends on the
     parameter's value, but every type that holds the value compares equally.
     """
     if not (isinstance(operand, Parameter) and is_integral(operand.type) and is_decimal(other.type)):
         return operand
-    fits = other.type.precision - other.type.scale >= as_decimal(operand.type).precision
-    return Cast(other.type, operand) if fits else operand
+    digits = other.type.precision - other.type.scale
+    if digits >= as_decimal(operand.type).precision:
+        return Cast(other.type, operand)
+    narrow = binder.context.narrowest(operand)
+    return Cast(other.type, operand, safe=True) if digits >= narrow.type.precision else operand
 
 
 def _settled(binder: ExpressionBinder, operand: Expr, other: Expr, kind: pa.DataType) -> Expr:
