@@ -80,7 +80,8 @@ def test_a_session_of_one_member_has_shares_without_backups() -> None:
 
 def test_partitions_tell_the_backups(connection: Connection) -> None:
     connection.execute("CREATE TABLE none USING memory OPTIONS (backups 0) AS SELECT 1 AS k")
-    shares = dict(ask(connection, "SELECT member, backups FROM sys.shares WHERE table_name = 't'"))
+    rows = ask(connection, "SELECT member, backups FROM sys.shares WHERE table_name = 't'")
+    shares: dict[object, object] = {member: backups for member, backups in rows}  # noqa: C416
     found = ask(connection, "SELECT member, backups, state, count(*) FROM sys.partitions GROUP BY ALL")
     assert {member: backups for member, backups, _, _ in found} == shares
     assert {(state) for _, _, state, _ in found} == {"complete"}
@@ -107,9 +108,8 @@ def test_explain_is_silent_about_tables_without_backups(connection: Connection) 
 @pytest.fixture
 def owners(connection: Connection) -> Mapping[object, object]:
     """The owner of each key's partition."""
-    return dict(
-        ask(connection, "SELECT k, member FROM t JOIN sys.partitions ON partition = pmod(hash(k), 271)")
-    )
+    rows = ask(connection, "SELECT k, member FROM t JOIN sys.partitions ON partition = pmod(hash(k), 271)")
+    return {key: member for key, member in rows}  # noqa: C416
 
 
 def test_a_lookup_asks_the_owner_of_the_key_alone(

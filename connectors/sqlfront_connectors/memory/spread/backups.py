@@ -5,7 +5,7 @@ A backup is made of the same changes in the same order as the share, so that it 
 same numbers. No query reads a backup as long as the share's member is present.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
 from typing import TypeAlias
 
@@ -100,7 +100,7 @@ class BackupState(Enum):
     """The share's member and all holders of its backups are gone: the rows are lost."""
 
     @staticmethod
-    def of_all(states: "Sequence[BackupState]") -> "BackupState":
+    def of_all(states: "Iterable[BackupState]") -> "BackupState":
         """Return the state of several shares together."""
         order = list(BackupState)
         return max(states, key=order.index, default=BackupState.COMPLETE)
