@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 
 import sqlfront
 from sqlfront.jobs.job_status import DurableJobStatus, JobPhase
+from tests.connectors.spark.conftest import CONNECT
 from tests.oracle.spark import SparkOracle
 from tests.programs import printed
 from tests.sqlfront.jobs.handles import job_of
@@ -288,6 +289,9 @@ def test_casts_and_conditions_are_those_of_sparks_own_insert(
         beside.sql("DROP TABLE theirs")
 
 
+#: Tests of targets with partitions, which are refused over Spark Connect.
+partitioned = pytest.mark.skipif(CONNECT, reason="Spark Connect doesn't tell the directories of partitions")
+
 #: Columns by which a table is partitioned: types, and values.
 KEYS = {
     "text": ("STRING", ["'a'", "'x y/z=%25'", "NULL", "''", "'it''s'", r"'a\\\\b'", "'é{[]}^:#?*'"]),
@@ -303,6 +307,7 @@ KEYS = {
 }
 
 
+@partitioned
 @pytest.mark.cluster
 @pytest.mark.parametrize("kind", ["INSERT INTO", "INSERT OVERWRITE"])
 def test_partitions_are_those_of_sparks_own_insert(
@@ -335,6 +340,7 @@ def shown(spark: SparkSession, table: str) -> list[str]:
     return [row.partition for row in spark.sql(f"SHOW PARTITIONS {table}").collect()]
 
 
+@partitioned
 @pytest.mark.cluster
 @pytest.mark.parametrize("step", ["placed", "written"])
 @pytest.mark.parametrize("kind", STATEMENTS)
@@ -358,6 +364,7 @@ def test_a_killed_job_leaves_no_partition_unknown(
     assert beside.sql(f"SELECT sum(n) FROM {SINK}").collect()[0][0] == 10_000
 
 
+@partitioned
 @pytest.mark.cluster
 def test_partitions_elsewhere_are_refused(
     connection: sqlfront.Connection, beside: SparkSession, tmp_path: Path
@@ -372,6 +379,21 @@ def test_partitions_elsewhere_are_refused(
         beside.sql(f"ALTER TABLE parted ADD PARTITION (p = 5) LOCATION '{tmp_path}/five'")
         with pytest.raises(sqlfront.NotSupportedError, match="the partition p=5 with a LOCATION of its own"):
             connection.execute(insert)
+    finally:
+        beside.sql("DROP TABLE parted")
+
+
+@pytest.mark.cluster
+@pytest.mark.skipif(not CONNECT, reason="the other tests have partitions, without Spark Connect")
+def test_partitions_over_spark_connect_are_refused(
+    connection: sqlfront.Connection, beside: SparkSession
+) -> None:
+    beside.sql("CREATE TABLE parted (k INT, p INT) USING parquet PARTITIONED BY (p)")
+    try:
+        with pytest.raises(sqlfront.NotSupportedError, match="of a table's partitions, over Spark Connect"):
+            connection.execute("CREATE JOB j AS INSERT INTO parted SELECT 1, 2")
+        connection.execute("INSERT INTO parted SELECT 1, 2")
+        assert shown(beside, "parted") == ["p=2"]
     finally:
         beside.sql("DROP TABLE parted")
 
