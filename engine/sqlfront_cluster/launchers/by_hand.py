@@ -5,8 +5,10 @@ import secrets
 from sqlfront_cluster.launchers.keeper_office import HeldOffice
 from sqlfront_cluster.launchers.running import MemberOptions, MemberService, RunningMember, network_settings
 from sqlfront_cluster.members.cluster_messages import MESSAGES
-from sqlfront_cluster.members.keeper import ONLY_KEEPER, Keeper, KeeperSettings
+from sqlfront_cluster.members.keeper import Keeper
 from sqlfront_cluster.members.keeper_names import KEEPER
+from sqlfront_cluster.members.keeper_settings import KeeperSettings
+from sqlfront_cluster.members.tenure import ONLY_KEEPER
 from sqlfront_cluster.network.addresses import UNIX_PREFIX, Address
 from sqlfront_cluster.network.tcp import TcpTransport
 from sqlfront_cluster.network.tls.security import Security

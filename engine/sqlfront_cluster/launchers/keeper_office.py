@@ -44,7 +44,7 @@ class RunFile(msgspec.Struct, frozen=True):
 
 class HeldOffice:
     """The office in the ``folder``, held with the lock ``descriptor`` by the keeper of ``epoch``: a
-    :class:`~sqlfront_cluster.members.keeper.Tenure`."""
+    :class:`~sqlfront_cluster.members.tenure.Tenure`."""
 
     def __init__(self, folder: Path, descriptor: int, epoch: int) -> None:
         self.epoch = epoch

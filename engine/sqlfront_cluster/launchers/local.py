@@ -23,8 +23,10 @@ from sqlfront_cluster.launchers.running import (
     network_settings,
 )
 from sqlfront_cluster.members.cluster_messages import MESSAGES
-from sqlfront_cluster.members.keeper import ONLY_KEEPER, Keeper, KeeperSettings
+from sqlfront_cluster.members.keeper import Keeper
 from sqlfront_cluster.members.keeper_names import KEEPER
+from sqlfront_cluster.members.keeper_settings import KeeperSettings
+from sqlfront_cluster.members.tenure import ONLY_KEEPER
 from sqlfront_cluster.network.addresses import Address
 from sqlfront_cluster.network.tcp import TcpTransport
 from sqlfront_cluster.network.tls.contexts import TlsSettings

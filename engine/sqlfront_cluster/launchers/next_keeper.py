@@ -6,9 +6,10 @@ from typing import Final
 
 from sqlfront_cluster.launchers.keeper_office import HeldOffice, KeeperOffice, RunFile
 from sqlfront_cluster.members.cluster_messages import MESSAGES
-from sqlfront_cluster.members.keeper import Keeper, KeeperSettings
+from sqlfront_cluster.members.keeper import Keeper
 from sqlfront_cluster.members.keeper_connection import KeeperContact
 from sqlfront_cluster.members.keeper_names import keeper_name
+from sqlfront_cluster.members.keeper_settings import KeeperSettings
 from sqlfront_cluster.members.membership import Membership
 from sqlfront_cluster.network.addresses import UNIX_PREFIX, Address
 from sqlfront_cluster.network.tcp import NetworkSettings, TcpTransport

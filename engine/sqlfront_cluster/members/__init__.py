@@ -7,8 +7,10 @@ message, and every race between messages), ``coordination`` and ``participation`
 coordinator and from a participant), ``wire`` (a job's data), ``requests`` (questions without a job;
 ``outsider``: questions of processes outside of the cluster), ``listing`` (the queries of all members).
 
-The ``keeper``, one for each cluster, decides on the members (``cluster_messages``); ``membership`` is a
-member's side of the keeper's protocol, between the member and its transport (with ``keeper_connection``,
-``member_connections``, ``list_adoption`` and ``document_copies``); ``partition_table`` assigns the
-partitions.
+The ``keeper``, one for each cluster, decides on the members (``cluster_messages``). It consists of
+``known_members``, ``list_changes`` and ``partition_table`` (the next list, and the owners of partitions),
+``keeper_documents``, ``tenure`` (the right to be the keeper), and for a keeper that follows another one
+``recovery`` and ``takeover``. ``membership`` is a member's side of the keeper's protocol, between the member
+and its transport, with ``keeper_connection``, ``member_connections``, ``list_adoption`` and
+``document_copies``.
 """

@@ -29,20 +29,16 @@ timers.
 import logging
 from collections.abc import Callable
 from threading import RLock
-from typing import Final, Protocol
 
 import msgspec
 from msgspec.structs import replace
 
-from sqlfront_cluster.members.applied_changes import AppliedChanges
 from sqlfront_cluster.members.cluster_messages import (
     BEATS,
     ClientsChanged,
     ClusterEnded,
     DocumentAnswer,
     DocumentChanged,
-    DocumentCopy,
-    DocumentKeys,
     DocumentsSeen,
     HandOver,
     Heartbeat,
@@ -58,84 +54,23 @@ from sqlfront_cluster.members.cluster_messages import (
     PutDocument,
     Rebalance,
     Removed,
-    Report,
 )
 from sqlfront_cluster.members.document import Document
+from sqlfront_cluster.members.keeper_documents import KeeperDocuments
 from sqlfront_cluster.members.keeper_names import KEEPER, keeper_name
+from sqlfront_cluster.members.keeper_settings import DEFAULT_SETTINGS, KeeperSettings
+from sqlfront_cluster.members.known_members import KnownMember, KnownMembers, parted
+from sqlfront_cluster.members.list_changes import with_departing, with_newcomer, with_returning, without
 from sqlfront_cluster.members.member_list import MemberInfo, MemberList, nobody
-from sqlfront_cluster.members.partition_table import balance, deal, inherit
-from sqlfront_cluster.members.recovery import Recovery, first_version, recovered
+from sqlfront_cluster.members.partition_table import balance
+from sqlfront_cluster.members.recovery import Recovery
 from sqlfront_cluster.members.removed_members import remember
+from sqlfront_cluster.members.takeover import take_over
+from sqlfront_cluster.members.tenure import ONLY_KEEPER, RecentTenure, Tenure
 from sqlfront_cluster.network.transport import Body, Peer, Transport
 from sqlfront_engine.scheduler import Clock
-from sqlfront_values.partitioning.partitions import DEFAULT_PARTITIONS
 
 logger = logging.getLogger(__name__)
-
-
-class KeeperSettings(msgspec.Struct, frozen=True):
-    """The settings of a keeper. ``silence_limit``: seconds after which a silent member is removed.
-    ``partition_count``: the number of partitions of the cluster."""
-
-    silence_limit: float = 5.0
-    partition_count: int = DEFAULT_PARTITIONS
-
-
-DEFAULT_SETTINGS: Final = KeeperSettings()
-
-
-class Tenure(Protocol):
-    """The right of one process to be the keeper."""
-
-    @property
-    def epoch(self) -> int:
-        """The keeper's epoch, from 1 on: higher than the epochs of all former keepers of the cluster."""
-
-    def is_held(self) -> bool:
-        """Return whether no other process has become the keeper since."""
-
-
-class _OnlyKeeper:
-    """The tenure of a keeper that nobody can follow."""
-
-    epoch = 1
-
-    def is_held(self) -> bool:
-        """Return True."""
-        return True
-
-
-ONLY_KEEPER: Final = _OnlyKeeper()
-
-
-class _Known(msgspec.Struct):
-    """The keeper's record of a member, or of a newcomer that is joining (``joined`` False).
-
-    ``peer``: the connection, None = lost. ``heard``: the time of the last message (s, the keeper's clock).
-    ``adopted``: the version of the member list that the member uses. ``seen``: the version up to which it has
-    the changes of documents. ``observes``: it is a client without a place in the member list. ``missing``:
-    the members to which it has no connection. ``leaves_with``: the version of the list that all members must
-    use before the member may leave, None = it isn't leaving."""
-
-    info: MemberInfo
-    peer: Peer | None
-    heard: float
-    joined: bool = False
-    adopted: int = 0
-    seen: int = 0
-    observes: bool = False
-    missing: tuple[str, ...] = ()
-    #: The list version that all members must have adopted before this member leaves.
-    leaves_with: int | None = None
-
-
-class _Change(msgspec.Struct, frozen=True):
-    """A change of a document that not yet all members have. ``writer``: the member that asked for the change
-    and waits for the answer. ``request``: the number in the writer's :class:`PutDocument`."""
-
-    version: int
-    writer: str
-    request: int
 
 
 class Keeper:
@@ -161,24 +96,21 @@ class Keeper:
         assert transport.name == keeper_name(tenure.epoch)
         self.settings = settings
         self.members: MemberList = nobody(settings.partition_count)
-        self.documents: dict[str, Document] = {}
         self._transport = transport
         self._clock = clock
         self._on_list = on_list
-        self._tenure, self._on_superseded = tenure, on_superseded
+        self._tenure = RecentTenure(tenure, clock, self._period)
+        self._on_superseded = on_superseded
         # Guards all fields; held while messages are sent, so that messages keep their order.
         self._lock = RLock()
-        self._known: dict[str, _Known] = {}
+        self._known = KnownMembers()
+        self._documents = KeeperDocuments()
         self._removed: dict[str, str] = {}
-        self._changes: list[_Change] = []
-        self._version = 0
-        self._applied = AppliedChanges()
         self._closed = False
-        self._looked = self._confirmed = clock.now()
+        self._looked = clock.now()
         # A former keeper may have answered heartbeats for one more period.
         deadline = self._looked + settings.silence_limit + self._period
         self._recovery = Recovery(deadline) if tenure.epoch > 1 else None
-        self._newcomers: dict[str, tuple[Peer, JoinCluster]] = {}
         self._forget_timer = clock.call_at(self._looked + self._period, self._look)
         transport.start(self)
 
@@ -205,8 +137,6 @@ class Keeper:
         with self._lock:
             if self._recovery is not None:
                 self._recovery.lost(peer)
-                if self._newcomers.get(peer.name, (None,))[0] is peer:
-                    del self._newcomers[peer.name]
             known = self._known.get(peer.name)
             if known is None or known.peer is not peer:
                 return
@@ -232,7 +162,7 @@ class Keeper:
             known.heard = self._clock.now()
             self._hear(known, peer, message)
 
-    def _hear(self, known: _Known, peer: Peer, message: msgspec.Struct) -> None:
+    def _hear(self, known: KnownMember, peer: Peer, message: msgspec.Struct) -> None:
         match message:
             case Heartbeat():
                 known.missing = message.missing
@@ -268,7 +198,7 @@ class Keeper:
             info = MemberInfo(
                 name, message.lite, address=message.address, memory=message.memory, files=message.files
             )
-            known = self._known[name] = _Known(info, peer, self._clock.now())
+            known = self._known[name] = KnownMember(info, peer, self._clock.now())
             # From now on writers wait until the observer has their changes.
             known.joined = known.observes = message.observes
             self._tell_all(known)
@@ -276,28 +206,21 @@ class Keeper:
                 logger.info("client %s has come", name)
                 self._tell(ClientsChanged((name,)))
 
-    def _tell_all(self, known: _Known) -> None:
+    def _tell_all(self, known: KnownMember) -> None:
         """Send all documents, and then the member list, to a member or newcomer: whoever has the list also
         has the documents."""
         assert known.peer is not None
-        clients = tuple(name for name, each in self._known.items() if each.observes)
-        self._send(known.peer, ClientsChanged(clients, all=True))
-        for key, document in sorted(self.documents.items(), key=lambda item: item[1].version):
-            self._send(known.peer, DocumentCopy(key, document.version, document.content))
-        keys = DocumentKeys(tuple(self.documents), self._version, self._applied.entries())
-        self._send(known.peer, keys)
+        self._send(known.peer, ClientsChanged(self._known.clients, all=True))
+        for message in self._documents.messages():
+            self._send(known.peer, message)
         self._send(known.peer, MemberListChanged(self.members))
 
-    def _admit_or_release(self, known: _Known) -> None:
+    def _admit_or_release(self, known: KnownMember) -> None:
         if not known.joined and known.adopted == self.members.version:
             known.joined = True
-            known.seen = self._version
-            members = (*self.members.members, known.info)
-            owners = self.members.owners
-            if not self.documents:
-                owners = deal([each.name for each in members if not each.lite], len(owners))
+            known.seen = self._documents.version
             logger.info("member %s has joined", known.info.name)
-            self._publish(members, owners)
+            self._publish(*with_newcomer(self.members, known.info, anew=not self._documents.contents))
         self._allow_leaving()
 
     def _publish(
@@ -306,25 +229,22 @@ class Keeper:
         """Make a new version of the list with these ``members`` and ``owners`` of partitions, and send it to
         all members and newcomers. ``invalidate``: True makes members refuse jobs that were planned with
         earlier versions."""
-        version = self.members.version + 1
-        valid_from = version if invalidate else self.members.valid_from
-        dealt = self.members.dealt if owners == self.members.owners else version
-        self.members = MemberList(version, members, owners, valid_from, dealt, self._tenure.epoch)
-        self._applied.keep_only(self.members)
+        self.members = self.members.followed_by(
+            self.members.version + 1, members, owners, self._tenure.epoch, invalidate=invalidate
+        )
+        self._documents.keep_only(self.members)
         self._tell(MemberListChanged(self.members))
         self._on_list()
 
     def _tell(self, message: KeeperMessage) -> None:
-        for known in self._known.values():
-            if known.peer is not None:
-                self._send(known.peer, message)
+        self._known.tell(replace(message, epoch=self._tenure.epoch))
 
     def _send(self, peer: Peer, message: KeeperMessage) -> None:
         peer.send(replace(message, epoch=self._tenure.epoch))
 
     # ---- leaving
 
-    def _hand_over(self, known: _Known, *, ends: bool) -> None:
+    def _hand_over(self, known: KnownMember, *, ends: bool) -> None:
         """Mark the member as one that hands over, and give its partitions to others; or, with ``ends``, let
         it own partitions again. Refuses to mark the last member that may own partitions while other members
         hand over, since they hand over to that member."""
@@ -337,31 +257,22 @@ class Keeper:
         if marked and is_last_heir:
             return
         known.info = replace(known.info, hands_over=marked)
-        members = tuple(known.info if each.name == name else each for each in self.members.members)
-        owners = self.members.owners
-        if ends:
-            owners = balance(owners, replace(self.members, members=members).heirs)
-        self._publish(members, owners if ends else _inherited(owners, name, members))
+        change = with_returning if ends else with_departing
+        self._publish(*change(self.members, known.info))
 
-    def _leave(self, known: _Known) -> None:
+    def _leave(self, known: KnownMember) -> None:
         if known.observes and known.peer is not None:
             self._send(known.peer, LeaveAllowed())
         elif known.joined and known.leaves_with is None:
             known.info = replace(known.info, leaving=True)
-            members = tuple(
-                known.info if each.name == known.info.name else each for each in self.members.members
-            )
             known.leaves_with = self.members.version + 1
             # Partitions move now, not at the member's end: jobs that avoid the member must find its
             # partitions elsewhere.
-            self._publish(members, _inherited(self.members.owners, known.info.name, members))
+            self._publish(*with_departing(self.members, known.info))
 
     def _allow_leaving(self) -> None:
-        joined = [known for known in self._known.values() if known.joined and not known.observes]
-        adopted = min((known.adopted for known in joined), default=0)
-        for known in joined:
-            if known.leaves_with is not None and adopted >= known.leaves_with and known.peer is not None:
-                self._send(known.peer, LeaveAllowed())
+        for peer in self._known.released():
+            self._send(peer, LeaveAllowed())
 
     def remove(self, name: str, reason: str) -> None:
         """Remove the member ``name``, whose process is known to have ended, from the cluster for good.
@@ -379,10 +290,9 @@ class Keeper:
             remember(self._removed, name, reason)
         logger.log(logging.WARNING if lost else logging.INFO, "%s", reason)
         if known.joined and not known.observes:
-            members = tuple(each for each in self.members.members if each.name != name)
-            owners = _inherited(self.members.owners, name, members)
+            members, owners = without(self.members, name)
             # A lost client takes no part in other members' jobs, so these go on.
-            moved = bool(self.documents) and owners != self.members.owners
+            moved = bool(self._documents.contents) and owners != self.members.owners
             self._publish(members, owners, invalidate=moved or (lost and not known.info.lite))
         if known.peer is not None:
             self._refuse(known.peer, reason)
@@ -405,69 +315,40 @@ class Keeper:
 
     # ---- documents
 
-    def _put(self, writer: _Known, peer: Peer, message: PutDocument) -> None:
-        made = self._applied.find(writer.info.name, message.request)
-        if made is not None:
-            self._changes.append(_Change(made, writer.info.name, message.request))
-            self._answer_writers()
-            return
-        if not self._allows(message):
-            version = self._document_version(message.key)
-            self._send(peer, DocumentAnswer(message.request, stored=False, version=version))
-            return
-        self._version += 1
-        self._change(writer.info.name, message)
+    @property
+    def documents(self) -> dict[str, Document]:
+        """The documents by key."""
+        return self._documents.contents
 
-    def _allows(self, message: PutDocument) -> bool:
-        """Return whether the documents' versions and the owners of partitions are those that the writer
-        expects. Whoever hears of new owners from this keeper has heard of all changes that expect the former
-        ones before."""
-        expected = (*message.premises, (message.key, message.expected))
-        return message.dealt in (None, self.members.dealt) and all(
-            version is None or self._document_version(key) == version for key, version in expected
-        )
-
-    def _change(self, writer: str, message: PutDocument) -> None:
-        """Make the change ``message`` of ``writer``, as the change with the present number."""
-        if message.content is None:
-            self.documents.pop(message.key, None)
-        else:
-            self.documents[message.key] = Document(self._version, message.content)
-        request, oldest = message.request, message.oldest
-        self._applied.note(writer, request, oldest=oldest, version=self._version)
-        self._changes.append(_Change(self._version, writer, request))
-        self._tell(
-            DocumentChanged(message.key, self._version, message.content, writer, request, oldest=oldest)
-        )
-
-    def _document_version(self, key: str) -> int:
-        document = self.documents.get(key)
-        return 0 if document is None else document.version
+    def _put(self, writer: KnownMember, peer: Peer, message: PutDocument) -> None:
+        outcome = self._documents.put(writer.info.name, message, self.members.dealt)
+        match outcome:
+            case DocumentChanged():
+                self._tell(outcome)
+            case DocumentAnswer():
+                self._send(peer, outcome)
+            case None:
+                self._answer_writers()
 
     def _answer_writers(self) -> None:
         """Send answers for the changes of documents that all members have now, each to the writer of the
         change."""
-        seen = min((known.seen for known in self._known.values() if known.joined), default=self._version)
-        complete = [change for change in self._changes if change.version <= seen]
-        self._changes = [change for change in self._changes if change.version > seen]
-        for change in complete:
-            writer = self._known.get(change.writer)
+        seen = self._known.seen(self._documents.version)
+        for name, answer in self._documents.answers(seen):
+            writer = self._known.get(name)
             if writer is not None and writer.peer is not None:
-                self._send(writer.peer, DocumentAnswer(change.request, stored=True, version=change.version))
+                self._send(writer.peer, answer)
 
     # ---- the epoch
 
     def _confirm(self) -> bool:
         """Return whether this process may act as the keeper. It looks at most once in a heartbeat period
         whether another process has become the keeper; if so, this keeper ends in silence."""
-        now = self._clock.now()
         if self._closed:
             return False
-        if now - self._confirmed >= self._period:
-            if not self._tenure.is_held():
-                self._resign()
-                return False
-            self._confirmed = now
+        if not self._tenure.is_held():
+            self._resign()
+            return False
         return True
 
     def _resign(self) -> None:
@@ -479,74 +360,26 @@ class Keeper:
         self._on_superseded()
 
     def _hear_in_recovery(self, recovery: Recovery, peer: Peer, message: msgspec.Struct) -> None:
-        match message:
-            case JoinCluster():
-                self._newcomers[peer.name] = peer, message
-            case DocumentCopy():
-                recovery.copy(peer.name, message.key, Document(message.version, message.content))
-            case Report():
-                recovery.report(peer.name, message)
-            case Heartbeat() if peer.name in recovery.reports or peer.name in self._newcomers:
-                self._send(peer, HeartbeatAnswer(message.sent, self.settings.silence_limit))
-            case _:  # members repeat at the recovery's end whatever counts
-                return
-        if recovery.complete(frozenset(self._newcomers)):
+        recovery.hear(peer, message)
+        if isinstance(message, Heartbeat) and recovery.knows(peer.name):
+            self._send(peer, HeartbeatAnswer(message.sent, self.settings.silence_limit))
+        if recovery.complete:
             self._finish(recovery)
 
     def _finish(self, recovery: Recovery) -> None:
         """Go on with the state that the reports show, and without the members that have not reported."""
-        found = recovered(recovery.reports)
+        state = take_over(recovery, self._tenure.epoch, self._clock.now())
         self._recovery = None
-        self.members = found.list
-        self.documents = recovery.documents[found.reporter]
-        self._applied = AppliedChanges(recovery.reports[found.reporter].applied)
-        self._version = first_version(self._tenure.epoch, found.version)
-        self._removed = dict.fromkeys(found.removed, "it was removed by a former keeper")
-        for info in found.list.members:
-            if info.name in recovery.reports:
-                self._take_over(info, recovery.reports[info.name], recovery.peers.get(info.name))
-        for name in found.clients:
-            info, peer = MemberInfo(name, lite=True), recovery.peers.get(name)
-            self._known[name] = _Known(info, peer, self._clock.now(), joined=True, observes=True)
-        self._publish_recovered()
+        self.members, self._documents = state.members, state.documents
+        self._known, self._removed = state.known, state.removed
         for name, peer in recovery.peers.items():
             if name in self._known:
                 self._tell_all(self._known[name])
-            elif name not in self._newcomers:
+            elif name not in recovery.newcomers:
                 self._refuse(peer, self._removed.get(name, f"{name} was removed by a former keeper"))
-        for peer, message in self._newcomers.values():
+        for peer, message in recovery.newcomers.values():
             self._join(peer, message)
         self._on_list()
-
-    def _take_over(self, info: MemberInfo, report: Report, peer: Peer | None) -> None:
-        known = _Known(info, peer, self._clock.now(), joined=True, adopted=report.adopted, seen=report.seen)
-        if info.leaving:
-            known.leaves_with = first_version(self._tenure.epoch, self.members.version)
-        self._known[info.name] = known
-
-    def _publish_recovered(self) -> None:
-        """Make the first list of this keeper, without the members that have not reported."""
-        latest = self.members
-        lost = [each for each in latest.members if each.name not in self._known]
-        members = tuple(each for each in latest.members if each.name in self._known)
-        owners = latest.owners
-        for each in lost:
-            reason = f"member {each.name} was removed: it didn't answer the new keeper"
-            logger.warning("%s", reason)
-            self._removed[each.name] = reason
-            owners = _inherited(owners, each.name, members)
-        version = first_version(self._tenure.epoch, latest.version)
-        moved = bool(self.documents) and owners != latest.owners
-        invalid = moved or any(not each.lite for each in lost)
-        self.members = MemberList(
-            version,
-            members,
-            owners,
-            version if invalid else latest.valid_from,
-            latest.dealt if owners == latest.owners else version,
-            self._tenure.epoch,
-        )
-        self._applied.keep_only(self.members)
 
     # ---- time
 
@@ -586,19 +419,10 @@ class Keeper:
         """For each pair of live members without a connection to each other, remove the member that joined
         later. ``now``: the time of the keeper's clock (s)."""
         order = [each.name for each in self.members.members]
-        alive = {
-            name: known
-            for name, known in self._known.items()
-            if name in order and known.peer is not None and now - known.heard < 2 * self._period
-        }
-        for name in order:
-            for other in alive[name].missing if name in alive else ():
-                if other in alive and name in alive:
-                    later = max(name, other, key=order.index)
-                    earlier = other if later == name else name
-                    del alive[later]
-                    reason = f"member {later} was removed: {later} and {earlier} don't reach each other"
-                    self._take_out(later, reason, lost=True)
+        live = self._known.heard_since(now, 2 * self._period)
+        for later, earlier in parted(order, live):
+            reason = f"member {later} was removed: {later} and {earlier} don't reach each other"
+            self._take_out(later, reason, lost=True)
 
     def end(self, reason: str = "its keeper was closed") -> None:
         """End the cluster, and send the ``reason`` to all members. A second call does nothing."""
@@ -621,9 +445,3 @@ class Keeper:
         """End the cluster, and close the keeper's transport."""
         self.end()
         self._transport.close()
-
-
-def _inherited(owners: tuple[str, ...], name: str, members: tuple[MemberInfo, ...]) -> tuple[str, ...]:
-    """Return the owners of the partitions after the member ``name`` has gone or hands over: its partitions go
-    to those of ``members`` that may own partitions."""
-    return inherit(owners, name, MemberList(0, members, owners).heirs)

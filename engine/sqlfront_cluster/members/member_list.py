@@ -86,6 +86,21 @@ class MemberList(msgspec.Struct, frozen=True):
         a member that uses this version may run a part of a job that was planned with ``version``."""
         return self.valid_from <= version <= self.version
 
+    def followed_by(
+        self,
+        version: int,
+        members: tuple[MemberInfo, ...],
+        owners: tuple[str, ...],
+        epoch: int,
+        *,
+        invalidate: bool,
+    ) -> "MemberList":
+        """Return the next version of the list, made by the keeper of ``epoch``. ``invalidate``: True makes
+        members refuse jobs that were planned with earlier versions."""
+        valid_from = version if invalidate else self.valid_from
+        dealt = self.dealt if owners == self.owners else version
+        return MemberList(version, members, owners, valid_from, dealt, epoch)
+
 
 def alone(name: str, partition_count: int = DEFAULT_PARTITIONS) -> MemberList:
     """Return the list of a cluster with the single member ``name``, the owner of all partitions."""

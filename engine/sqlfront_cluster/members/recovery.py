@@ -17,7 +17,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from sqlfront_cluster.members.cluster_messages import Report
+from sqlfront_cluster.members.cluster_messages import DocumentCopy, JoinCluster, Report
 from sqlfront_cluster.members.document import Document
 from sqlfront_cluster.members.member_list import MemberList
 from sqlfront_cluster.network.transport import Peer
@@ -74,6 +74,8 @@ class Recovery:
         self.reports: dict[str, Report] = {}
         self.peers: dict[str, Peer] = {}
         self.documents: dict[str, dict[str, Document]] = {}
+        #: The processes that ask to join meanwhile, by name.
+        self.newcomers: dict[str, tuple[Peer, JoinCluster]] = {}
         self._copies: dict[str, dict[str, Document]] = {}
 
     def ask(self, peer: Peer) -> None:
@@ -81,24 +83,36 @@ class Recovery:
         self._copies[peer.name] = {}
         self.peers[peer.name] = peer
 
-    def copy(self, member: str, key: str, document: Document) -> None:
-        """Take one document of a member, before its report."""
-        self._copies.setdefault(member, {})[key] = document
+    def hear(self, peer: Peer, message: msgspec.Struct) -> None:
+        """Take one document of a member, its report, which follows the documents, or a newcomer's request to
+        join. Members repeat at the recovery's end whatever else counts."""
+        name = peer.name
+        match message:
+            case JoinCluster():
+                self.newcomers[name] = peer, message
+            case DocumentCopy():
+                document = Document(message.version, message.content)
+                self._copies.setdefault(name, {})[message.key] = document
+            case Report():
+                self.reports[name] = message
+                self.documents[name] = self._copies.pop(name, {})
 
-    def report(self, member: str, report: Report) -> None:
-        """Take the report of a member, which follows its documents."""
-        self.reports[member] = report
-        self.documents[member] = self._copies.pop(member, {})
+    def knows(self, name: str) -> bool:
+        """Return whether the member has reported, or has asked to join."""
+        return name in self.reports or name in self.newcomers
 
     def lost(self, peer: Peer) -> None:
-        """Note that the connection has ended; the report of the member stays."""
+        """Note that the connection has ended; the report of the member stays, a newcomer must ask again."""
         if self.peers.get(peer.name) is peer:
             del self.peers[peer.name]
+        if self.newcomers.get(peer.name, (None,))[0] is peer:
+            del self.newcomers[peer.name]
 
-    def complete(self, newcomers: frozenset[str]) -> bool:
-        """Return whether all members of the latest list have reported. ``newcomers``: the names of processes
-        that ask to join, and so will not report."""
+    @property
+    def complete(self) -> bool:
+        """True if all members of the latest list have reported, except those that ask to join, and so will
+        not report."""
         if not self.reports:
             return False
         latest = recovered(self.reports).list
-        return all(each.name in self.reports or each.name in newcomers for each in latest.members)
+        return all(self.knows(each.name) for each in latest.members)

@@ -8,8 +8,9 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 
-from sqlfront_cluster.members.keeper import Keeper, KeeperSettings
+from sqlfront_cluster.members.keeper import Keeper
 from sqlfront_cluster.members.keeper_names import keeper_name
+from sqlfront_cluster.members.keeper_settings import KeeperSettings
 from sqlfront_cluster.members.membership import Membership
 from sqlfront_cluster.members.membership_state import MembershipSettings
 from sqlfront_cluster.simulation import Simulation

@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from sqlfront_cluster.members import keeper as keepers
-from sqlfront_cluster.members import recovery
+from sqlfront_cluster.members import recovery, takeover
 from sqlfront_cluster.members.applied_changes import AppliedChanges
 from sqlfront_cluster.members.cluster_messages import DocumentAnswer, DocumentChanged, Report
 from sqlfront_cluster.members.document_copies import PutOutcome
@@ -239,10 +238,10 @@ def least_changes(reports: Mapping[str, Report]) -> recovery.Recovered:
     return replace(found, reporter=fewest, version=reports[fewest].seen)
 
 
-def all_dealt_anew(self: Keeper, original: Any = Keeper._publish_recovered) -> None:
-    original(self)
-    names = [each.name for each in self.members.members if not each.lite]
-    self.members = replace(self.members, owners=deal(names[::-1], len(self.members.owners)))
+def all_dealt_anew(*arguments: Any, original: Any = takeover.first_list, **named: Any) -> MemberList:
+    made: MemberList = original(*arguments, **named)
+    names = [each.name for each in made.members if not each.lite]
+    return replace(made, owners=deal(names[::-1], len(made.owners)))
 
 
 def former_kept(self: KeeperConnection, peer: Any, original: Any = KeeperConnection.meet) -> None:
@@ -251,8 +250,8 @@ def former_kept(self: KeeperConnection, peer: Any, original: Any = KeeperConnect
 
 
 PLANTED: list[tuple[str, Callable[[pytest.MonkeyPatch], None]]] = [
-    ("half-done changes are lost", lambda patch: patch.setattr(keepers, "recovered", least_changes)),
-    ("partitions are dealt anew", lambda patch: patch.setattr(Keeper, "_publish_recovered", all_dealt_anew)),
+    ("half-done changes are lost", lambda patch: patch.setattr(takeover, "recovered", least_changes)),
+    ("partitions are dealt anew", lambda patch: patch.setattr(takeover, "first_list", all_dealt_anew)),
     ("requests are carried out twice", lambda patch: patch.setattr(AppliedChanges, "find", lambda *_: None)),
     (
         "lower epochs are accepted",
@@ -264,7 +263,7 @@ PLANTED: list[tuple[str, Callable[[pytest.MonkeyPatch], None]]] = [
     ),
     (
         "versions begin anew",
-        lambda patch: patch.setattr(keepers, "first_version", lambda epoch, latest: max(1, latest - 3)),
+        lambda patch: patch.setattr(takeover, "first_version", lambda epoch, latest: max(1, latest - 3)),
     ),
 ]
 
