@@ -25,7 +25,7 @@ import pyarrow.parquet as pq
 import sqlfront
 from sqlfront.cluster.processes import SERVICE, ProcessMembers
 from sqlfront_cluster.launchers.local import LocalCluster
-from sqlfront_cluster.members.member import MemberStatistics
+from sqlfront_cluster.members.member_statistics import MemberStatistics
 from sqlfront_cluster.network.tcp import TcpTransport
 from tests.cluster.members.probe import Report, ask
 from tests.sqlfront.cutting import cut_one

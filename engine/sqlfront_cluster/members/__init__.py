@@ -3,8 +3,9 @@
 The input is a DAG, submitted to any member; the result is the same rows as from a single member. The member
 that gets the DAG is the job's coordinator: it chooses the participants and sends an Init message to each; the
 job ends when all have answered. Reading order: ``messages``, ``member_list``, ``member`` (handles every
-message, and every race between messages), ``coordination`` and ``participation`` (a job seen from its
-coordinator and from a participant), ``wire`` (a job's data), ``requests`` (questions without a job;
+message, and every race between messages), ``job_coordinator`` and ``coordination`` (all jobs, and one job,
+seen from the coordinator), ``job_participant`` and ``participation`` (the same seen from a participant),
+``job_table``, ``wire`` (a job's data), ``requests`` (questions without a job;
 ``outsider``: questions of processes outside of the cluster), ``listing`` (the queries of all members).
 
 The ``keeper``, one for each cluster, decides on the members (``cluster_messages``). It consists of

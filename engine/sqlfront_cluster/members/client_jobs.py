@@ -11,20 +11,19 @@ from functools import partial
 from typing import Protocol
 
 from sqlfront_cluster import codec
+from sqlfront_cluster.members.job_coordinator import JobCoordinator
+from sqlfront_cluster.members.job_starts import submit_config
 from sqlfront_cluster.members.member_list import CHANGED, MemberList, topology_changed
 from sqlfront_cluster.members.messages import Ended, Submit
+from sqlfront_cluster.members.participation import PartEnded
 from sqlfront_cluster.network.transport import Peer
-from sqlfront_engine.dag import DAG
-from sqlfront_engine.engine import Engine, JobConfig
+from sqlfront_engine.engine import Engine
 from sqlfront_engine.job_statistics import JobStatus
 from sqlfront_engine.jobs.execution import Execution
 from sqlfront_values.errors import Error, OperationalError
 
-#: Hears of the end of a job's part: its status, and its error, if any.
-PartEnded = Callable[[JobStatus, Error | None], None]
 
-
-class CoordinatingMember(Protocol):
+class ServingMember(Protocol):
     """The attributes and methods of a :class:`~sqlfront_cluster.members.member.Member` that jobs of clients
     need."""
 
@@ -36,17 +35,12 @@ class CoordinatingMember(Protocol):
     def watch(self, trace: str, job: int, coordinator: str) -> PartEnded:
         """Return the function that hears of the end of a job with this trace context."""
 
-    def coordinate_for(
-        self, client: Peer, number: int, dag: DAG, config: JobConfig, on_end: Callable[[Execution], None]
-    ) -> None:
-        """Run a DAG as a job of ``client``."""
-
 
 class ClientJobs:
-    """The jobs that ``member`` coordinates for clients."""
+    """The jobs that ``member``, whose jobs the ``coordinator`` coordinates, runs for clients."""
 
-    def __init__(self, member: CoordinatingMember) -> None:
-        self._member = member
+    def __init__(self, member: ServingMember, coordinator: JobCoordinator) -> None:
+        self._member, self._coordinator = member, coordinator
         # Changed by single operations.
         self._clients: dict[int, str] = {}
 
@@ -77,21 +71,11 @@ class ClientJobs:
         dag = codec.decode_dag(message.dag, member.engine.allowed_code(f"member {member.name}"))
         query = member.engine.begin_query(message.memory_limit, message.text, message.query)
         query.trace = lambda: message.trace
-        config = JobConfig(
-            settings=message.settings,
-            timeout=message.timeout,
-            inline=message.inline,
-            parallelism=message.parallelism,
-            partition_count=message.partition_count,
-            required_partitions=message.required_partitions,
-            required_members=message.required_members,
-            statistics=message.statistics,
-            query=query,
-        )
+        config = submit_config(message, query)
         self._clients[message.job] = client.name
         try:
-            member.coordinate_for(
-                client, message.job, dag, config, partial(self._ended, client, message, tell)
+            self._coordinator.coordinate(
+                message.job, dag, config, client, partial(self._ended, client, message, tell)
             )
         except BaseException:
             self._clients.pop(message.job, None)

@@ -7,9 +7,14 @@ from typing import Final
 import msgspec
 
 from sqlfront_cluster.members.coordination import Coordination
-from sqlfront_cluster.members.messages import Completed
+from sqlfront_cluster.members.messages import Completed, Data, InputClosed
 from sqlfront_cluster.members.participation import NO_ROLES, EarlyMessages, Participation
+from sqlfront_cluster.network.transport import Body
 from sqlfront_engine.edges.exchange import EdgeStream
+from sqlfront_engine.job_statistics import JobStatus
+from sqlfront_engine.jobs.execution import Execution
+from sqlfront_engine.scheduler import Clock
+from sqlfront_values.errors import InterfaceError
 
 #: Seconds for which ended jobs are remembered: messages on their way at the end of a job arrive sooner, and a
 #: lost answer is asked for again sooner.
@@ -93,10 +98,10 @@ class EndedParts:
 
 class JobTable:
     """The jobs of one member by their ids. ``lock`` guards all fields, and is held only for reading and
-    changing them. The lock is reentrant for finalizers: a forgotten job may end at any point, so loops
-    iterate over copies."""
+    changing them: whoever calls a method holds the lock. The lock is reentrant for finalizers: a forgotten
+    job may end at any point, so loops iterate over copies."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Clock) -> None:
         self.lock = RLock()
         self.participations: dict[int, Participation] = {}
         self.coordinations: dict[int, Coordination] = {}
@@ -104,12 +109,85 @@ class JobTable:
         self.ended = EndedParts()
         #: Ids of jobs whose Init is being handled.
         self.reserved: set[int] = set()
+        self._clock = clock
 
     def has_part(self, number: int) -> bool:
-        """With the lock held: return whether a part of the job runs here, or is being prepared."""
+        """Return whether a part of the job runs here, or is being prepared."""
         return number in self.participations or number in self.reserved
 
     @property
     def is_empty(self) -> bool:
         """True if there is nothing to check from time to time."""
         return not (self.participations or self.coordinations or self.early or self.ended)
+
+    # ---- the begin of a part
+
+    def reserve(self, number: int) -> None:
+        """Record that the part of job ``number`` on this member is being prepared. Raises InterfaceError if a
+        part of a job with this id runs here or is being prepared."""
+        if self.has_part(number):
+            raise InterfaceError(f"there is a job {number} already")
+        self.reserved.add(number)
+
+    def keep_early(self, sender: str, message: Data | InputClosed, body: Body) -> None:
+        """Store a message of a job whose Init has not come yet."""
+        early = self.early.get(message.job)
+        if early is None:
+            early = self.early[message.job] = EarlyMessages(self._clock.now(), [])
+        early.messages.append((sender, message, body))
+
+    def drop_early(self, sender: str) -> None:
+        """Drop the data that ``sender``, which is lost, has sent for jobs without an Init. If such a job ever
+        begins, it fails."""
+        for number, early in self.early.copy().items():
+            early.messages = [each for each in early.messages if each[0] != sender]
+            if not early.messages:
+                del self.early[number]
+                self.ended.add(number, self._clock.now())
+
+    def register(self, participation: Participation) -> None:
+        """Deliver the job's messages to ``participation`` from now on, first those that came before the
+        Init."""
+        number = participation.execution.id
+        self.participations[number] = participation
+        early = self.early.pop(number, None)
+        for sender, message, body in early.messages if early is not None else ():
+            participation.hear(sender, message, body)
+
+    # ---- the end
+
+    def never_begun(self, number: int, coordinator: str, answer: Completed | None = None) -> None:
+        """Drop all data of job ``number``, which never begins here: the data that has come, and later data as
+        long as ended jobs are remembered. ``answer``: the answer to the Init."""
+        self.early.pop(number, None)
+        self.ended.add(number, self._clock.now(), coordinator, answer)
+
+    def give_up(self, number: int) -> None:
+        """Forget a job that could not be started here."""
+        self.reserved.discard(number)
+        self.participations.pop(number, None)
+        self.coordinations.pop(number, None)
+
+    def forget(self, execution: Execution, answer: Completed | None = None) -> None:
+        """Remove a job that has ended here. It is remembered for later messages if another member coordinates
+        the job (which may ask for the ``answer`` again), if the job didn't complete, or if it sent data from
+        here (a receiver may refuse data, or lack it)."""
+        participation = self.participations.pop(execution.id, None)
+        if participation is None:
+            self.ended.add(execution.id, self._clock.now())
+        elif participation.sends or answer is not None or execution.status is not JobStatus.COMPLETED:
+            self.ended.add(
+                execution.id,
+                self._clock.now(),
+                participation.coordinator,
+                answer,
+                participation.sent,
+                participation.roles,
+            )
+
+    def forget_coordination(self, number: int) -> None:
+        """Forget the coordination of job ``number`` if all participants have answered and no part of the job
+        runs here; a job that has failed here may still wait for answers."""
+        coordination = self.coordinations.get(number)
+        if coordination is not None and coordination.over and not self.has_part(number):
+            del self.coordinations[number]

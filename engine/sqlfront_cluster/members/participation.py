@@ -18,10 +18,13 @@ from sqlfront_engine.edges.exchange import (
     SenderStatistics,
 )
 from sqlfront_engine.engine import Engine, JobConfig
+from sqlfront_engine.job_statistics import JobStatus
 from sqlfront_engine.jobs.execution import Execution
 from sqlfront_engine.plans.execution_plan import ExecutionSite as Here
-from sqlfront_values.errors import OperationalError
+from sqlfront_values.errors import Error, OperationalError
 
+#: Hears of the end of a job's part: its status, and its error, if any.
+PartEnded = Callable[[JobStatus, Error | None], None]
 #: The roles of the peers of a job between members.
 NO_ROLES: Final[Mapping[str, str]] = MappingProxyType({})
 

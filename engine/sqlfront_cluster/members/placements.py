@@ -4,8 +4,9 @@ members run each vertex of a DAG."""
 from typing import Final
 
 from sqlfront_cluster.members.member_list import MemberList, nobody
+from sqlfront_engine.dag import DAG
 from sqlfront_engine.engine import JobConfig
-from sqlfront_engine.plans.placement import Demands, Placement, place
+from sqlfront_engine.plans.placement import Demands, Placement, place, vertex_members
 
 #: Cached placements: of more plans than the plan caches of a few sessions hold.
 _KEPT: Final = 1024
@@ -46,3 +47,14 @@ class Placements:
             known = {}
             self._known = members, known
         return known
+
+
+def participants(dag: DAG, placement: Placement) -> tuple[str, ...]:
+    """Return the names of the members that run at least one vertex of the DAG; the answer is cached with the
+    DAG. ``placement``: the members that the job may use, and their partitions."""
+    return dag.derive(("participants", placement), lambda dag: _participants(dag, placement))
+
+
+def _participants(dag: DAG, placement: Placement) -> tuple[str, ...]:
+    used = {name for names in vertex_members(dag, placement).values() for name in names}
+    return tuple(name for name in placement.participants if name in used)

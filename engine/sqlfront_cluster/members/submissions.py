@@ -6,16 +6,16 @@ runs the vertices that need its process: the result, and sources of the session'
 """
 
 import itertools
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from typing import Protocol
 from zlib import crc32
 
 from sqlfront_cluster import codec
 from sqlfront_cluster.members.client_dag import client_dag
+from sqlfront_cluster.members.job_participant import JobParticipant
 from sqlfront_cluster.members.member_list import MemberList
 from sqlfront_cluster.members.messages import Ended, Submit, Terminate
-from sqlfront_cluster.members.participation import Participation
 from sqlfront_cluster.network.transport import Peer
 from sqlfront_engine.dag import DAG
 from sqlfront_engine.engine import Engine, JobConfig
@@ -35,23 +35,16 @@ class SubmittingMember(Protocol):
     peers: dict[str, Peer]
     check_usable: Callable[[], None]
 
-    def attend_to(self, name: str, done: Callable[[], bool]) -> bool:
-        """Handle the messages of the member ``name`` on this thread until ``done()`` is true."""
-
-    def take_clients_part(
-        self, execution: Execution, dag: DAG, config: JobConfig, coordinator: str
-    ) -> Participation:
-        """Make the client's part of a job that the member ``coordinator`` coordinates."""
-
-    def start_clients_part(self, participation: Participation, on_end: Callable[[], None]) -> None:
-        """Start the client's part of a job."""
+    def attend(self, others: Sequence[str], done: Callable[[], bool]) -> bool:
+        """Handle the messages of the members ``others`` on this thread until ``done()`` is true."""
 
 
 class Submissions:
-    """The jobs that a client, whose own member is ``member``, has submitted to members of the cluster."""
+    """The jobs that a client, whose own member is ``member``, has submitted to members of the cluster.
+    ``participant``: the parts of jobs in the client's process."""
 
-    def __init__(self, member: SubmittingMember) -> None:
-        self._member = member
+    def __init__(self, member: SubmittingMember, participant: JobParticipant) -> None:
+        self._member, self._participant = member, participant
         # Each client begins its rounds over the members elsewhere, as its name says, so that the single jobs
         # of many clients don't all go to the same member.
         self._turns = itertools.count(crc32(member.name.encode()))
@@ -76,11 +69,11 @@ class Submissions:
         execution.hold()  # for the coordinator's last message
         execution.on_stop = partial(member.engine.call, partial(peer.send, Terminate(number)))
         if config.inline:
-            execution.attend = partial(member.attend_to, peer.name)
-        participation = member.take_clients_part(execution, whole, config, peer.name)
+            execution.attend = partial(member.attend, (peer.name,))
+        participation = self._participant.take_clients_part(execution, whole, config, peer.name)
         self._open[number] = peer.name, execution
         peer.send(message)
-        member.start_clients_part(participation, partial(self._forget, number))
+        self._participant.start_clients_part(participation, partial(self._forget, number))
         return job
 
     def _forget(self, number: int) -> None:

@@ -14,7 +14,8 @@ import msgspec
 import pyarrow as pa
 
 from sqlfront_cluster.members.coordination import Coordination
-from sqlfront_cluster.members.member import Member, MemberStatistics
+from sqlfront_cluster.members.member import Member
+from sqlfront_cluster.members.member_statistics import MemberStatistics
 from sqlfront_cluster.members.participation import Participation
 from sqlfront_cluster.members.wire import JobWire
 from sqlfront_engine.dag import DAG, Edge

@@ -13,7 +13,8 @@ import pytest
 from msgspec.structs import replace
 
 from sqlfront_cluster.launchers.local import LocalCluster
-from sqlfront_cluster.members.member import Member, MemberStatistics
+from sqlfront_cluster.members.job_timers import JobTimers
+from sqlfront_cluster.members.member_statistics import MemberStatistics
 from sqlfront_engine.dag import DAG, Edge, EdgeConfig
 from sqlfront_engine.edges.exchange import ReceiverStatistics, SenderStatistics
 from sqlfront_engine.edges.queues import NOTHING, QUEUE_BYTES
@@ -196,7 +197,7 @@ PRELOAD = ("tests.cluster.members.exchanges", "tests.cluster.members.without_tic
 )
 def test_an_exchange_waits_for_no_tick(rows: int, window: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """5 MB, and a dozen windows on each stream: it ends though no flow-control period ever does."""
-    monkeypatch.setattr(Member, "_adapt", lambda self: None)
+    monkeypatch.setattr(JobTimers, "_adapt", lambda self: None)
     with LocalCluster(3, workers=1, preload=PRELOAD) as cluster, cluster.client() as client:
         job = client.member.submit(exchange(rows, EdgeConfig(receive_window=window)))
         assert total(job) == (3 * rows, 3 * rows * (rows - 1) // 2)

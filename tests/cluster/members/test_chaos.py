@@ -7,9 +7,9 @@ import pytest
 
 from sqlfront_cluster.members.checker import JobChecker
 from sqlfront_cluster.members.coordination import Coordination
-from sqlfront_cluster.members.job_table import EndedParts
+from sqlfront_cluster.members.job_table import EndedParts, JobTable
+from sqlfront_cluster.members.job_timers import JobTimers
 from sqlfront_cluster.members.listing import Listings
-from sqlfront_cluster.members.member import Member
 from sqlfront_cluster.members.messages import Data
 from sqlfront_cluster.members.participation import Participation
 from sqlfront_cluster.members.submissions import Submissions
@@ -57,8 +57,8 @@ def forget_nothing(*_: object) -> None:
     """The entry stays."""
 
 
-def early_data_dropped(self: Member, participation: Participation) -> None:
-    self._early.pop(participation.execution.id, None)
+def early_data_dropped(self: JobTable, participation: Participation) -> None:
+    self.early.pop(participation.execution.id, None)
     REGISTER(self, participation)
 
 
@@ -132,7 +132,7 @@ ASK_PARTICIPANTS = JobChecker._ask_participants
 ADD = EndedParts.add
 RELEASE = Execution.release
 COUNT_DOWN = Execution._count_down
-REGISTER = Member._register
+REGISTER = JobTable.register
 PARTITIONED_OFFER = PartitionedOutput.offer
 SEND_DATA = JobWire.send_data
 ARRIVED = RemoteInput.arrived
@@ -144,10 +144,10 @@ ARRIVED = RemoteInput.arrived
         pytest.param(Participation, "check_connected", nothing, marks=pytest.mark.cluster),
         (Execution, "release", release_twice),
         (Execution, "release", nothing),
-        (Member, "_forget", forget_nothing),
-        (Member, "_forget_coordination", forget_nothing),
-        (Member, "_register", early_data_dropped),
-        (Member, "_check", nothing),
+        (JobTable, "forget", forget_nothing),
+        (JobTable, "forget_coordination", forget_nothing),
+        (JobTable, "register", early_data_dropped),
+        (JobTimers, "_check", nothing),
         (PartitionedOutput, "offer", half_the_pieces),
         (JobWire, "send_data", sent_twice),
         (JobWire, "acknowledge", nothing),

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 from msgspec.structs import replace
 
-from sqlfront_cluster.members.member import Member
+from sqlfront_cluster.members.job_timers import JobTimers
 from sqlfront_cluster.members.messages import CheckJobs, Completed, Data, Init, Terminate
 from sqlfront_cluster.members.participation import Participation
 from sqlfront_cluster.network.transport import Part
@@ -305,7 +305,7 @@ def test_the_others_may_be_done_before_the_coordinator_has_begun(
 ) -> None:
     cluster = Cluster()
     coordinator = cluster.members["m0"]
-    participate = coordinator._participate
+    participate = coordinator._participant.prepare
 
     def late(*arguments: Any) -> Any:
         if lost:
@@ -314,7 +314,7 @@ def test_the_others_may_be_done_before_the_coordinator_has_begun(
         assert len(coordinator._coordinations) == 1
         return participate(*arguments)
 
-    monkeypatch.setattr(coordinator, "_participate", late)
+    monkeypatch.setattr(coordinator._participant, "prepare", late)
     job = cluster.submit(exchanged(lambda edge: edge.partitioned([0])))
 
     if lost:
@@ -383,11 +383,11 @@ def test_an_interrupt_before_the_submitter_has_the_job_ends_it_everywhere(
 ) -> None:
     cluster = Cluster(3)
 
-    def interrupted(member: Member) -> None:
+    def interrupted(timers: JobTimers) -> None:
         monkeypatch.undo()
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Member, "_watch", interrupted)
+    monkeypatch.setattr(JobTimers, "watch", interrupted)
     with pytest.raises(KeyboardInterrupt):
         cluster.submit(exchanged(lambda edge: edge.distributed().to_one(7), Endless()))
 
