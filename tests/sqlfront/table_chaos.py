@@ -10,7 +10,7 @@ import re
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Final
 
 import msgspec
@@ -88,6 +88,8 @@ class TableChaos:
         self._left = self.random.randint(3, 8)
         # The members that have ever been in the list.
         self._listed: set[str] = {*MEMBERS}
+        # Whether there was no member at any time: the last one takes its rows with it.
+        self._emptied = False
         self._crashes: CrashPoints | None = None
 
     def _planned(self) -> list[Crash]:
@@ -142,7 +144,9 @@ class TableChaos:
             )
         if self._crashes is not None:
             self._crash(self._crashes)
-        self._listed.update(self.town.keeper.members.data_members)
+        members = self.town.keeper.members
+        self._listed.update(members.data_members)
+        self._emptied |= members.version > 0 and not members.data_members
         if self._breaks and self.random.random() < self._faults:
             self._breaks -= 1
             self._break_something()
@@ -291,15 +295,17 @@ class TableChaos:
     def _check_lost(self, error: OperationalError) -> None:
         """Rows are lost only if more members with the version's rows are lost than it has backups, and not
         with those that have left."""
-        if error.sqlstate != LOST:
+        if error.sqlstate != LOST or self._emptied:
             return
         named = {*re.findall(r"m\d+", str(error).partition("were lost with")[2])}
         gone = {name for name in named if self.town.ends.get(name, error) is None}
         tables = [self.town.sessions[name].only_table() for name in CLIENTS if name in self.town.alive]
-        copies = [(held.owners, held.backups) for held in (each.snapshot().held for each in tables if each)]
+        copies = [
+            ({*held.owners}, held.backups) for held in (each.snapshot().held for each in tables if each)
+        ]
         lost = self._lost()
         survives = any(
-            len(lost & {*owners}) <= _promised(owners, self._scenario.backups) for owners, _ in copies
+            len(lost & owners) <= _promised(owners, self._scenario.backups) for owners, _ in copies
         )
         if survives or named == gone:
             raise Bug(f"rows were lost, though only {sorted(lost)} were lost, of {copies}: {error}")
@@ -352,10 +358,10 @@ class TableChaos:
             assert key in history, f"the confirmed version {key} was lost: {history}"
 
 
-def _promised(owners: Sequence[str], backups: int) -> int:
-    """Return how many members with rows of a version may be lost without a loss of rows. ``owners``: of each
-    partition; each owner's rows are on as many others as there are, at most ``backups``."""
-    return min(backups, len({*owners}) - 1)
+def _promised(owners: Collection[str], backups: int) -> int:
+    """Return how many members with rows of a version may be lost without a loss of rows. ``owners``: the
+    owners of partitions, whose rows are on as many others as there are, at most ``backups``."""
+    return min(backups, len(owners) - 1)
 
 
 def explore(

@@ -3,23 +3,28 @@ in the midst of an UPDATE."""
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from msgspec.structs import replace
 
 from sqlfront.cluster.handover import Handover
 from sqlfront.cluster.service import TableService
 from sqlfront_cluster.members.cluster_messages import PutDocument
 from sqlfront_cluster.members.keeper import Keeper
+from sqlfront_cluster.members.membership import Membership
 from sqlfront_connectors.base import Partitioning
+from sqlfront_connectors.memory.spread import table as tables
+from sqlfront_connectors.memory.spread.backups import Backups, readers_of
 from sqlfront_connectors.memory.spread.processors import BackupShare
 from sqlfront_connectors.memory.spread.store import TableStore
-from sqlfront_connectors.memory.spread.table import SpreadSnapshot
+from sqlfront_connectors.memory.spread.table import NextVersion, SpreadSnapshot
 from sqlfront_engine.dag import DAG
 from sqlfront_values.errors import OperationalError
 from tests.cluster.members.chaos import Bug
+from tests.sqlfront.crash_points import STEPS
 from tests.sqlfront.simulated import Reading, SimulatedSession, TableTown
 from tests.sqlfront.table_chaos import TableChaos, explore
 
@@ -27,6 +32,8 @@ from tests.sqlfront.table_chaos import TableChaos, explore
 SEEDS = 25
 #: Seeds of the test command in which members leave and join besides.
 LEAVING_SEEDS = 8
+#: Seeds of the test command in which processes crash at chosen steps besides.
+CRASHING_SEEDS = 8
 #: Seeds within which a planted bug has to be found.
 PATIENCE = 1000
 #: At how many points of an UPDATE a member is killed: in the test command, and in `make cluster`.
@@ -68,11 +75,21 @@ def test_a_leaving_member_runs_the_jobs_that_were_sent_before() -> None:
     explore([30], leaves=True)
 
 
-def test_a_member_that_leaves_without_its_rows_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Handover, "_move_all", lambda self: True)
+def test_crashes_at_the_steps_of_handovers_and_writes_lose_no_row_that_has_backups() -> None:
+    _, outcome = explore(range(CRASHING_SEEDS), leaves=True, backups=1, crashes=True)
 
-    with pytest.raises(Bug, match="were lost with"):
-        explore(range(PATIENCE), leaves=True)
+    assert {work for work, _ in outcome.reached} == STEPS.keys()
+    assert outcome.crashed.total() > CRASHING_SEEDS // 2
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("backups", [0, 1, 2])
+def test_handovers_under_many_seeds(backups: int) -> None:
+    explore(range(1000), lookups=True, backups=backups, leaves=True)
+    _, outcome = explore(range(1000), backups=backups, leaves=True, crashes=True)
+
+    steps = {step for step in outcome.reached if backups or step[0] != "repair"}
+    assert {(crash.work, crash.step) for crash in outcome.crashed} >= steps
 
 
 @pytest.mark.parametrize("seed", [81])
@@ -259,6 +276,43 @@ def test_no_row_is_lost_with_as_many_members_as_there_are_backups() -> None:
 @pytest.mark.parametrize("backups", [1, 2])
 def test_backups_under_many_seeds(backups: int) -> None:
     explore(range(1000), lookups=True, backups=backups)
+
+
+def owners_not_compared(self: Keeper, message: PutDocument) -> bool:
+    """A version is published on a member that has handed over meanwhile."""
+    return ALLOWS(self, replace(message, dealt=None))
+
+
+def lost_holders_read(
+    owners: Sequence[str], backups: Backups, present: frozenset[str]
+) -> Mapping[str, str | None]:
+    """Backups are read from holders that are gone."""
+    return READERS(owners, backups, present.union(*(holders for _, holders in backups)))
+
+
+ALLOWS = Keeper._allows
+READERS = readers_of
+
+
+@pytest.mark.parametrize(
+    ("owner", "name", "bug", "backups"),
+    [
+        (Handover, "_move_all", lambda self: True, 0),
+        (Keeper, "_allows", owners_not_compared, 0),
+        pytest.param(Membership, "_leave_soon", Membership._leave_when_idle, 0, marks=pytest.mark.cluster),
+        (NextVersion, "_placed_backups", lambda self: (), 1),
+        (tables, "readers_of", lost_holders_read, 1),
+    ],
+    ids=["rows_stay", "owners", "leaves_early", "no_backups", "lost_holders"],
+)
+def test_a_bug_planted_in_handovers_or_backups_is_found(
+    monkeypatch: pytest.MonkeyPatch, owner: object, name: str, bug: Callable[..., object], backups: int
+) -> None:
+    monkeypatch.setattr(owner, name, bug)
+
+    with pytest.raises(Bug) as found:
+        explore(range(PATIENCE), backups=backups, leaves=True, crashes=True)
+    print(found.value)
 
 
 @pytest.mark.parametrize(
