@@ -35,7 +35,8 @@ class Documents:
     def __init__(self, membership: Membership) -> None:
         self._membership = membership
         self._changed = Condition()
-        self._changes = 0
+        #: The number of changes of documents and of the member list so far.
+        self.changes = 0
         # The tokens of the turns that this session holds, by key.
         self._tokens: dict[str, str] = {}
         membership.watchers.append(lambda key: self._note())
@@ -43,7 +44,7 @@ class Documents:
 
     def _note(self) -> None:
         with self._changed:
-            self._changes += 1
+            self.changes += 1
             self._changed.notify_all()
 
     def get(self, key: str) -> Document | None:
@@ -96,11 +97,13 @@ class Documents:
 
     def await_change(self, seconds: float) -> None:
         """Wait until a document or the member list has changed, but at most ``seconds``."""
-        self._await_after(self._changes, seconds)
+        self.await_after(self.changes, seconds)
 
-    def _await_after(self, changes: int, seconds: float) -> bool:
+    def await_after(self, changes: int, seconds: float) -> bool:
+        """Wait until :attr:`changes` has another value than ``changes``, but at most ``seconds``; return
+        whether it has."""
         with self._changed:
-            return self._changed.wait_for(lambda: self._changes != changes, seconds)
+            return self._changed.wait_for(lambda: self.changes != changes, seconds)
 
     def is_present(self, member: str) -> bool:
         """Return whether the member or client with this name is in the cluster."""
@@ -122,13 +125,13 @@ class Documents:
         key, mine = f"{TURN}{name}", codec.encode(Turn(self._membership.name, token))
         deadline = time.monotonic() + TURN_TIMEOUT
         while True:
-            before = self._changes
+            before = self.changes
             current = self.get(key)
             if current is None or not self.is_present(turn_of(current).holder):
                 if self._take(key, token, mine, 0 if current is None else current.version):
                     return current is not None
                 continue
-            if not self._await_after(before, deadline - time.monotonic()):
+            if not self.await_after(before, deadline - time.monotonic()):
                 raise OperationalError(
                     f"{turn_of(current).holder} has been writing to {what} for more than {TURN_TIMEOUT:g} s",
                     sqlstate="55P03",

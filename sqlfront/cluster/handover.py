@@ -12,6 +12,7 @@ import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
+from sqlfront_cluster.members.member_list import MemberList
 from sqlfront_cluster.members.membership import Membership
 from sqlfront_connectors.memory.spread.room import ROOM, decode_room
 from sqlfront_connectors.memory.spread.store import STORE
@@ -48,10 +49,10 @@ class Handover:
 
     def run(self) -> bool:
         """Move the rows, and return True if no other member misses a row when this member ends: all tables
-        are on others, or there is no other member. If all members leave at the same time, the last one waits
-        until the others have gone. Return False if ``is_over`` came first, or the member was removed
-        meanwhile. Raises OperationalError (53200) if the others have no room; then the member gets its share
-        of the partitions again."""
+        are on others, or there is no other member, and the keeper has marked this member as leaving. If all
+        members leave at the same time, the last one waits until the others have gone. Return False if
+        ``is_over`` came first, or the member was removed meanwhile. Raises OperationalError (53200) if the
+        others have no room; then the member gets its share of the partitions again."""
         try:
             return self._run()
         except OperationalError:
@@ -61,29 +62,31 @@ class Handover:
 
     def _run(self) -> bool:
         while self._membership.joined and not self._is_over():
-            if self._has_gone_on():
+            if self._is_leaving():
                 return True
-            self._members.documents.await_change(RETRY)
+            changes = self._members.documents.changes
+            self._go_on(self._members.member_list)
+            self._members.documents.await_after(changes, RETRY)
         return False
 
-    def _has_gone_on(self) -> bool:
-        """Take the next step, and return True if there is none: the keeper has heard that this member hands
-        over, and the rows are on other members, or there is no other member."""
-        if not self._is_marked():
-            self._check_room()
+    def _go_on(self, members: MemberList) -> None:
+        """Take the next step. ``members``: the member list that this member uses; if there is another by the
+        time when the keeper hears that this member has no rows any more, the keeper does nothing. A version
+        with rows here would be made with a list in which this member owns partitions. If that is a former
+        list, this member has heard of the version before it used the present one."""
+        if not self._is_marked(members):
+            self._check_room(members)
             self._membership.hand_over()
-            return False
-        if not self._others():
-            return True
-        if self._owns_partitions():
+        elif not self._others(members):
+            self._membership.give_up_place(members.version)
+        elif self._membership.name in members.owners:
             # The last heir was lost, or the first has come: the keeper chooses anew who gets the partitions.
             self._membership.hand_over(ends=True)
-            return False
-        return self._move_all()
+        elif self._move_all():
+            self._membership.give_up_place(members.version)
 
     def _move_all(self) -> bool:
-        """Move the tables, and return True if no table has rows here any more. Where this member got
-        partitions meanwhile, a table lies in place and has rows here."""
+        """Move the tables, and return True if no table has rows here any more."""
         for table in self.tables():
             self._move(table)
         return not self.tables()
@@ -97,20 +100,17 @@ class Handover:
             if name in table.snapshot().holders and table.identity not in self._unreadable
         )
 
-    def _others(self) -> tuple[str, ...]:
+    def _others(self, members: MemberList) -> tuple[str, ...]:
         """Return the other members that may hold rows, those included that hand over themselves."""
-        return tuple(name for name in self._members.member_list.data_members if name != self._membership.name)
+        return tuple(name for name in members.data_members if name != self._membership.name)
 
-    def _heirs(self) -> tuple[str, ...]:
-        return tuple(name for name in self._members.member_list.heirs if name != self._membership.name)
+    def _heirs(self, members: MemberList) -> tuple[str, ...]:
+        return tuple(name for name in members.heirs if name != self._membership.name)
 
-    def _owns_partitions(self) -> bool:
-        return self._membership.name in self._members.member_list.owners
-
-    def _check_room(self) -> None:
+    def _check_room(self, members: MemberList) -> None:
         """Raise OperationalError (53200) if there are members to hand over to, and they have no room for this
         member's rows."""
-        heirs = self._heirs()
+        heirs = self._heirs(members)
         if not heirs:
             return
         needed = sum(self._bytes_of(table.snapshot().held.key or "") for table in self.tables())
@@ -127,8 +127,13 @@ class Handover:
                 sqlstate=NO_MEMORY,
             )
 
-    def _is_marked(self) -> bool:
-        return self._membership.name in self._members.member_list.handing_over
+    def _is_marked(self, members: MemberList) -> bool:
+        return self._membership.name in members.handing_over
+
+    def _is_leaving(self) -> bool:
+        """Return whether the keeper has marked this member as leaving, in the list that is used here."""
+        members = self._members.member_list
+        return any(each.leaving for each in members.members if each.name == self._membership.name)
 
     def _move(self, table: SpreadTable) -> None:
         if self._is_over():

@@ -180,10 +180,11 @@ class WaitingDocuments(Documents):
             raise outcome[0]
         return outcome[0].stored
 
-    def _await_after(self, changes: int, seconds: float) -> bool:
+    def await_after(self, changes: int, seconds: float) -> bool:
+        """See :meth:`Documents.await_after`."""
         deadline = self.town.simulation.time + seconds
-        self.town.wait(lambda: self._changes != changes or self.town.simulation.time > deadline)
-        return self._changes != changes
+        self.town.wait(lambda: self.changes != changes or self.town.simulation.time > deadline)
+        return self.changes != changes
 
 
 class SimulatedSession(ProcessMembers):

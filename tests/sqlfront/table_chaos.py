@@ -142,11 +142,9 @@ class TableChaos:
             raise Bug(
                 f"statements hang: {[*self._writes]} write, {[each.machine for each in self._leaving]} leave"
             )
+        self._note_members()
         if self._crashes is not None:
             self._crash(self._crashes)
-        members = self.town.keeper.members
-        self._listed.update(members.data_members)
-        self._emptied |= members.version > 0 and not members.data_members
         if self._breaks and self.random.random() < self._faults:
             self._breaks -= 1
             self._break_something()
@@ -165,9 +163,14 @@ class TableChaos:
         if self._scenario.leaves:
             self._leave()
 
+    def _note_members(self) -> None:
+        members = self.town.keeper.members
+        self._listed.update(members.data_members)
+        self._emptied |= members.version > 0 and not members.data_members
+        self._disturbed |= self._crashes is not None and bool(self._crashes.happened)
+
     def _crash(self, crashes: CrashPoints) -> None:
-        """Note that something has crashed, and lose a member first where rows are to be repaired."""
-        self._disturbed |= bool(crashes.happened)
+        """Lose a member first where rows are to be repaired."""
         repairs = any(crash.work == "repair" for crash in crashes.planned)
         if repairs and not self._lost() and self.random.random() < 0.01:
             self._disturbed = True
@@ -326,6 +329,9 @@ class TableChaos:
         read unless its rows are lost, and nothing else is left."""
         self._faults = 0.0
         self.simulation.pass_time(30)
+        if self._crashes is not None:
+            self._crashes.planned.clear()
+        self._note_members()
         alive = [name for name in CLIENTS if name in self.town.alive]
         tables = [self.town.sessions[name].only_table() for name in alive]
         held = {table.snapshot().held for table in tables if table is not None}

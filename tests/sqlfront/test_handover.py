@@ -178,6 +178,7 @@ def test_a_write_that_was_planned_before_is_not_published_on_who_has_handed_over
     assert here.run(lambda: not any(map(here.resume, (writing, leaving))) and writing.ended and leaving.ended)
 
     here.simulation.blocked.clear()
+    here.simulation.pass_time(2)
     assert here.run(lambda: here.ends == {"m2": None} and here.agreed())
     read_all(here)
     assert isinstance(writing.error, OperationalError)

@@ -59,7 +59,10 @@ class HandOver(Message, frozen=True):
 
 
 class Leave(Message, frozen=True):
-    """A member's message that it wants to leave, so that new jobs avoid it."""
+    """A member's message that it wants to leave, so that new jobs avoid it. ``list_version``: the keeper does
+    nothing if the member list has another version by now, None = whichever version it has."""
+
+    list_version: int | None = None
 
 
 class Left(Message, frozen=True):

@@ -173,7 +173,8 @@ class Keeper:
             case HandOver():
                 self._hand_over(known, ends=message.ends)
             case Leave():
-                self._leave(known)
+                if message.list_version in (None, self.members.version):
+                    self._leave(known)
             case Left():
                 self._take_out(known.info.name, f"member {known.info.name} has left", lost=False)
             case Rebalance():
@@ -269,6 +270,8 @@ class Keeper:
             # Partitions move now, not at the member's end: jobs that avoid the member must find its
             # partitions elsewhere.
             self._publish(*with_departing(self.members, known.info))
+        else:
+            self._allow_leaving()
 
     def _allow_leaving(self) -> None:
         for peer in self._known.released():

@@ -100,6 +100,8 @@ class Membership:
         self._on_end = on_end
         # The state; its lock guards the fields of all parts.
         self._status = MembershipStatus(engine.clock)
+        # Whether the keeper lets this member leave, which waits for the end of its jobs.
+        self._awaits_idle = False
         self._others = MemberConnections(self.name, self.connect, engine.clock, self._status)
         # The names of removed members.
         self._removed = self._others.removed
@@ -194,6 +196,11 @@ class Membership:
         holds, since the member is about to leave; with ``ends``, to let the member own partitions again.
         Returns at once."""
         self.keeper.send(HandOver(ends))
+
+    def give_up_place(self, list_version: int) -> None:
+        """Ask the keeper to mark this member as leaving, if the member list still has the version
+        ``list_version``; returns at once. The member leaves when :meth:`leave` is called, too."""
+        self.keeper.send(Leave(list_version))
 
     def rebalance(self) -> None:
         """Ask the keeper to assign the partitions anew, so that all members that may own partitions (neither
@@ -366,7 +373,11 @@ class Membership:
 
     def _leave_soon(self) -> None:
         """Leave when the jobs here have ended. All members know by now that this member leaves, but a job
-        that one of them sent before may still be on its way, unless this is a client, which gets none."""
+        that one of them sent before may still be on its way, unless this is a client, which gets none. Does
+        nothing before :meth:`leave`: the keeper says again then that the member may leave."""
+        if self._status.state is not MembershipState.LEAVING or self._awaits_idle:
+            return
+        self._awaits_idle = True
         if self.settings.lite or self.settings.observes:
             self._leave_when_idle()
         else:
@@ -376,6 +387,7 @@ class Membership:
         if self._status.ended:
             return
         if self.member.statistics().idle:
+            self._awaits_idle = False  # the keeper may be lost before it hears of it
             self.keeper.send(Left())
         else:
             self._status.later(LEAVING_PERIOD, self._leave_when_idle)

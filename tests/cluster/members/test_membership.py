@@ -334,6 +334,21 @@ def test_with_documents_a_newcomer_gets_no_partitions_until_they_are_balanced() 
     assert set(moved) == {"m2"}
 
 
+def test_a_member_gives_up_its_place_only_in_the_list_that_it_knows() -> None:
+    kept = Kept("m0", "m1")
+    version, leaver = kept.keeper.members.version, kept.memberships["m1"]
+    leaver.give_up_place(version - 1)
+    kept.simulation.pass_time(1)
+    assert kept.keeper.members.version == version
+    leaver.give_up_place(version)
+    assert kept.run(lambda: kept.keeper.members.data_members == ("m0",))
+
+    kept.simulation.pass_time(1)
+    assert leaver.joined
+    leaver.leave()
+    assert kept.run(lambda: kept.ends == {"m1": None})
+
+
 # ---- documents
 
 
