@@ -1,5 +1,4 @@
-"""The places of the rows of memory tables and of their backups, for ``sys.partitions``, ``sys.shares`` and
-EXPLAIN."""
+"""The places of the rows of memory tables and of their backups, for ``sys.partitions`` and ``sys.shares``."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -9,13 +8,12 @@ from sqlfront.state.cached_table import CachedTable
 from sqlfront_cluster.members.member import Member
 from sqlfront_cluster.members.member_list import NOBODY, MemberList
 from sqlfront_connectors.memory.keyed_table import KeyedSnapshot, KeyedTable
-from sqlfront_connectors.memory.spread.backups import BackupState, HeldShare
+from sqlfront_connectors.memory.spread.backups import BackupState
 from sqlfront_connectors.memory.spread.share_sizes import ShareSize, decode_sizes, encode_question
 from sqlfront_connectors.memory.spread.store import STORE
 from sqlfront_connectors.memory.spread.table import SpreadSnapshot
 from sqlfront_engine.engine import Engine
 from sqlfront_planner.catalog import Entry, TableEntry
-from sqlfront_planner.explain.explanation import BackupsRead
 from sqlfront_values.errors import Error, OperationalError
 from sqlfront_values.settings import DEFAULT_PARTITIONS, EMBEDDED
 
@@ -43,7 +41,7 @@ def partition_rows(members: MemberList, tables: Iterable[NamedVersion]) -> list[
     holders: list[set[str]] = [set() for _ in members.owners]
     states: list[set[BackupState]] = [set() for _ in members.owners]
     for _, version in tables:
-        for share in shares_of(version):
+        for share in version.shares() if isinstance(version, SpreadSnapshot) else ():
             for partition in share.partitions:
                 holders[partition].update(share.backups)
                 states[partition].add(share.state)
@@ -63,22 +61,6 @@ def share_rows(runner: Engine | Member, tables: Sequence[NamedVersion]) -> list[
     second has nulls there."""
     sizes = _sizes(runner, tables) if isinstance(runner, Member) else {}
     return [row for name, version in tables for row in _rows(name, version, sizes)]
-
-
-def shares_of(version: object) -> tuple[HeldShare, ...]:
-    """Return the members' shares of a table's version; empty for a table whose rows are not spread over
-    members."""
-    return version.shares() if isinstance(version, SpreadSnapshot) else ()
-
-
-def backups_read(version: object, readers: Sequence[str] | None) -> BackupsRead | None:
-    """Return for EXPLAIN the backups of the rows that a scan of a table's version reads on the members
-    ``readers`` (None = on all members); None if the rows have no backups and are to have none."""
-    shares = shares_of(version)
-    read = [share for share in shares if readers is None or share.reader in readers]
-    state = BackupState.of_all([share.state for share in read])
-    members = tuple(sorted({name for share in read for name in share.backups}))
-    return BackupsRead(members, state.value) if members or state is not BackupState.COMPLETE else None
 
 
 def _rows(name: str, version: KeyedSnapshot, sizes: Mapping[str, Mapping[str, ShareSize]]) -> Iterator[Row]:

@@ -12,11 +12,12 @@ from sqlfront.lanes.file_checks import check_files
 from sqlfront.lanes.request import StatementRequest
 from sqlfront.results.python_values import rows_batch
 from sqlfront.results.result import Result, command_result
-from sqlfront.table_shares import backups_read
+from sqlfront_connectors.memory.spread.backups import BackupState
+from sqlfront_connectors.memory.spread.table import SpreadSnapshot
 from sqlfront_engine.job_statistics import JobStatistics
 from sqlfront_engine.processors.sources.held_rows import HeldBatches
 from sqlfront_planner.explain import shown
-from sqlfront_planner.explain.explanation import Explanation, RunArguments, explanation
+from sqlfront_planner.explain.explanation import BackupsRead, Explanation, RunArguments, explanation
 from sqlfront_planner.explain.plan_text import plan_text
 from sqlfront_planner.explain.rows import explained_rows
 from sqlfront_planner.logical import LogicalPlan
@@ -113,6 +114,16 @@ def drawn_with(context: "Context", plan: QueryPlan, statement: Explain) -> int |
     if statement.format is not ExplainFormat.DAG:
         return None
     return 1 if plan.inline else context.engine.workers
+
+
+def backups_read(snapshot: object, readers: Sequence[str] | None) -> BackupsRead | None:
+    """Return the backups of the rows that a scan of a table's snapshot reads on the members ``readers`` (None
+    = on all members); None if the rows have no backups and are to have none."""
+    shares = snapshot.shares() if isinstance(snapshot, SpreadSnapshot) else ()
+    read = [share for share in shares if readers is None or share.reader in readers]
+    state = BackupState.of_all([share.state for share in read])
+    members = tuple(sorted({name for share in read for name in share.backups}))
+    return BackupsRead(members, state.value) if members or state is not BackupState.COMPLETE else None
 
 
 def _statistics(
