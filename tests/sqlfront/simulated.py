@@ -390,7 +390,7 @@ class TableTown(Kept):
         self.simulation.pass_time(0.1)
 
     def _create(self, session: SimulatedSession, partitioning: Partitioning | None, backups: int) -> None:
-        session.table("t", SCHEMA, partitioning).backups = backups
+        session.table("t", SCHEMA, partitioning, backups)
 
     def insert(self, at: str, rows: Rows, *, overwrite: bool = False) -> Statement:
         """INSERT [OVERWRITE] INTO t VALUES ..."""
