@@ -141,13 +141,15 @@ beside: $(DEV_READY)  ## Every stored query and TPC-H beside a live Spark, membe
 wheel: $(DEV_READY)  ## A wheel in an empty environment, outside the checkout, by every launcher (needs Java)
 	$(BIN)/python -m tests.packaging.wheel
 
-fuzz: $(DEV_READY)  ## Hostile input at length: changed statements, deep and long ones, extremes, small archives, little memory (needs Java)
+fuzz: $(DEV_READY)  ## Hostile input at length: changed statements, deep and long ones, extremes, small archives, little memory, jobs (needs Java)
 	$(BIN)/python -m tests.fuzz.statements --count 200000 $(ARGS)
 	$(BIN)/python -m tests.fuzz.statements --count 3000 --seed 2 --spark
 	$(BIN)/python -m tests.fuzz.depth --failures
 	$(BIN)/python -m tests.fuzz.archives --count 200
 	$(BIN)/python -m tests.fuzz.extremes --count 100 $(ARGS)
 	$(BIN)/python -m tests.fuzz.memory_limits --count 300 $(ARGS)
+	$(BIN)/python -m tests.fuzz.job_statements --count 300 $(ARGS)
+	$(BIN)/python -m tests.fuzz.job_crowds --count 20 $(ARGS)
 
 bench: $(DEV_READY)  ## The peers side by side on TPC-H
 	$(BIN)/python -m benchmarks.compare $(ARGS)

@@ -60,7 +60,7 @@ def connect(
     silence_limit: float | None = None,
     backups: int | None = None,
     plan_cache: int | None = None,
-    job_store: str | None = None,
+    job_store: str | os.PathLike[str] | None = None,
     job_recovery: bool | None = None,
     query_history: int | None = None,
     slow_query: float | None = None,

@@ -1,6 +1,7 @@
 """Configuration of a session."""
 
 import math
+import os
 from collections.abc import Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, Final
@@ -127,7 +128,7 @@ class Config(msgspec.Struct, frozen=True):
     resource_profile: "ResourceProfile | None" = None
     backups: int | None = None
     plan_cache: int = 1000
-    job_store: str | None = None
+    job_store: str | os.PathLike[str] | None = None
     job_recovery: bool = False
     query_history: int = 0
     slow_query: float | None = None
@@ -150,6 +151,8 @@ class Config(msgspec.Struct, frozen=True):
             raise ProgrammingError(
                 "a session of a cluster has no members of its own: give either cluster or members, launcher"
             )
+        if self.job_store is not None:
+            check_job_store(self.job_store)
         self._check_access()
         self._check_processor_modules()
         if self.resource_profile is not None and self.launcher is not Launcher.SPARK:
@@ -230,3 +233,10 @@ def check_time_zone(name: str) -> str:
             " given timezone.",
         ) from None
     return name
+
+
+def check_job_store(address: object) -> None:
+    """Raise ProgrammingError unless ``address`` can be the path of a directory, or a URL."""
+    text = os.fspath(address) if isinstance(address, os.PathLike) else address
+    if not isinstance(text, str) or not text.strip() or "\0" in text:
+        raise ProgrammingError(f"job_store must be the path of a directory, or a URL, not {address!r}")

@@ -137,7 +137,8 @@ class Session(ClosingContext):
             if config.job_store is not None:
                 members = cluster if cluster is not None and cluster.door is not None else None
                 limit = config.query_memory_limit
-                store = job_services.JobService(config.job_store, engine, parts, members, limit)
+                address = os.fspath(config.job_store)
+                store = job_services.JobService(address, engine, parts, members, limit)
                 undo.callback(store.close)
             path_table = partial(_path_table, runner, plans, store, files, engine.memory, parts)
             observer = None

@@ -28,6 +28,7 @@ from sqlfront.cluster.private_folder import PrivateFolder
 from sqlfront.cluster.processes import SERVICE
 from sqlfront.cluster.run_files import LOOK, await_end, begin, clear, leave_credentials
 from sqlfront.cluster.service import service
+from sqlfront.config import check_job_store
 from sqlfront.shell.encryption_arguments import add_encryption
 from sqlfront.shell.member import MemberStart, run_by_address, run_in_directory
 from sqlfront_cluster.launchers.end_of_process import EndOfProcess
@@ -91,6 +92,7 @@ def service_settings(options: argparse.Namespace, number: int = 0) -> dict[str, 
     or the sum is no valid port."""
     settings = {"tracing": "on"} if options.tracing else {}
     if options.job_store is not None:
+        check_job_store(options.job_store)
         settings["job_store"] = options.job_store
     if options.metrics is None:
         return settings

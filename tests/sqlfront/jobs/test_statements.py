@@ -436,6 +436,22 @@ def test_a_store_that_is_a_file_is_refused_by_name(folder: Path, place: str) -> 
     assert (folder / "file").read_text() == "x"
 
 
+@pytest.mark.parametrize("store", ["", " ", "a\0b", b"jobs", 5], ids=repr)
+def test_a_store_that_is_no_path_is_refused_by_name(store: object) -> None:
+    with pytest.raises(sqlfront.ProgrammingError) as caught:
+        sqlfront.connect(job_store=store)  # type: ignore[arg-type]
+
+    text = f"job_store must be the path of a directory, or a URL, not {store!r}"
+    assert caught.value.message == text
+
+
+def test_a_store_may_be_a_path_object(folder: Path) -> None:
+    with sqlfront.connect(job_store=folder / "store") as connection:
+        assert connection.session.submit_job("SELECT 1").result().collect() == [(1,)]
+
+    assert (folder / "store" / "jobs").is_dir()
+
+
 def test_a_store_that_cannot_be_written_can_be_listed() -> None:
     with sqlfront.connect(job_store="/proc/nowhere") as connection:
         assert rows(connection, "SHOW JOBS") == []

@@ -351,6 +351,11 @@ def test_each_member_of_a_cluster_by_hand_has_its_port(given: str, number: int, 
     assert service_settings(options, number) == {"metrics": expected, "tracing": "on"}
 
 
+def test_members_by_hand_need_a_store_that_can_be() -> None:
+    with pytest.raises(sqlfront.ProgrammingError, match="job_store must be the path"):
+        service_settings(argparse.Namespace(metrics=None, tracing=False, job_store=""))
+
+
 @pytest.mark.parametrize("given", ["9464", "localhost:65535", "localhost:-1", "localhost:x", "unix:/x", ""])
 def test_members_by_hand_need_ports(given: str) -> None:
     with pytest.raises(sqlfront.ProgrammingError, match="--metrics takes host:port"):
