@@ -14,6 +14,7 @@ from sqlfront.cluster.handover import Handover
 from sqlfront.cluster.service import TableService
 from sqlfront_cluster.members.cluster_messages import PutDocument
 from sqlfront_cluster.members.keeper import Keeper
+from sqlfront_cluster.members.keeper_documents import KeeperDocuments
 from sqlfront_cluster.members.membership import Membership
 from sqlfront_connectors.base import Partitioning
 from sqlfront_connectors.memory.spread import table as tables
@@ -278,9 +279,9 @@ def test_backups_under_many_seeds(backups: int) -> None:
     explore(range(1000), lookups=True, backups=backups)
 
 
-def owners_not_compared(self: Keeper, message: PutDocument) -> bool:
+def owners_not_compared(self: KeeperDocuments, message: PutDocument, dealt: int) -> bool:
     """A version is published on a member that has handed over meanwhile."""
-    return ALLOWS(self, replace(message, dealt=None))
+    return ALLOWS(self, replace(message, dealt=None), dealt)
 
 
 def lost_holders_read(
@@ -290,7 +291,7 @@ def lost_holders_read(
     return READERS(owners, backups, present.union(*(holders for _, holders in backups)))
 
 
-ALLOWS = Keeper._allows
+ALLOWS = KeeperDocuments._allows
 READERS = readers_of
 
 
@@ -298,7 +299,7 @@ READERS = readers_of
     ("owner", "name", "bug", "backups"),
     [
         (Handover, "_move_all", lambda self: True, 0),
-        (Keeper, "_allows", owners_not_compared, 0),
+        (KeeperDocuments, "_allows", owners_not_compared, 0),
         pytest.param(Membership, "_leave_soon", Membership._leave_when_idle, 0, marks=pytest.mark.cluster),
         (NextVersion, "_placed_backups", lambda self: (), 1),
         (tables, "readers_of", lost_holders_read, 1),
