@@ -64,6 +64,10 @@ class Config(msgspec.Struct, frozen=True):
     seconds after which one of the session's own members is removed if it sends nothing (a member whose
     process ends is removed at once). The limit has to be longer than any pause of this process, which keeps
     the member list: ``to_pandas`` of six million rows pauses the process for more than seven seconds.
+    ``handover_timeout``: seconds for which one of the session's own members in processes (``launcher``
+    ``local``) that gets SIGTERM may move its rows of memory tables to the other members; the rows that are
+    left then are lost, 0 = all of its rows are lost. ``force_leave``: whether such a member leaves also where
+    the other members have no room for its rows; if not, it stays, and another SIGTERM ends it.
     ``resource_profile``: the resources that Spark reserves for each member on its executors, None = a slot; a
     slot has to be left.
 
@@ -125,6 +129,8 @@ class Config(msgspec.Struct, frozen=True):
     processor_modules: Sequence[str] | None = None
     collect_rows: float = 20_000
     silence_limit: float = 30.0
+    handover_timeout: float = 300.0
+    force_leave: bool = False
     resource_profile: "ResourceProfile | None" = None
     backups: int | None = None
     plan_cache: int = 1000
@@ -169,6 +175,10 @@ class Config(msgspec.Struct, frozen=True):
             raise ProgrammingError(f"silence_limit must be positive, not {self.silence_limit}")
         if self.backups not in (None, 0, 1, 2):
             raise ProgrammingError(f"backups must be 0, 1 or 2, not {self.backups}")
+        if not 0 <= self.handover_timeout < math.inf:
+            raise ProgrammingError(
+                f"handover_timeout must be a number of seconds, not {self.handover_timeout}"
+            )
         if isinstance(self.file_access, str):
             FileAccess.of(self.file_access)
         check_time_zone(self.time_zone)

@@ -31,7 +31,8 @@ logger = logging.getLogger(__name__)
 class Handover:
     """The handover of the member of ``membership``. ``members``: the session that moves the tables, on the
     same member. ``bytes_of``: returns the size of the member's share of a version. ``is_over``: returns True
-    once the member may wait no longer."""
+    once the member may wait no longer. ``forced``: the member leaves also where the others have no room, and
+    the tables that found no room are lost."""
 
     def __init__(
         self,
@@ -39,22 +40,31 @@ class Handover:
         membership: Membership,
         bytes_of: Callable[[str], int],
         is_over: Callable[[], bool],
+        *,
+        forced: bool = False,
     ) -> None:
         self._members = members
         self._membership = membership
         self._bytes_of = bytes_of
         self._is_over = is_over
+        self._forced = forced
         # Tables of which parts were lost with other members: nobody can read them.
         self._unreadable: set[str] = set()
+        # Tables for which a forced handover has found no room.
+        self._homeless: set[str] = set()
 
     def run(self) -> bool:
         """Move the rows, and return True if no other member misses a row when this member ends: all tables
         are on others, or there is no other member, and the keeper has marked this member as leaving. If all
         members leave at the same time, the last one waits until the others have gone. Return False if
-        ``is_over`` came first, or the member was removed meanwhile. Raises OperationalError (53200) if the
-        others have no room; then the member gets its share of the partitions again."""
+        ``is_over`` came first, the member was removed meanwhile, or a forced handover found no room for some
+        tables; the log then names the tables. Raises OperationalError (53200) if the others have no room and
+        the handover is not forced; then the member gets its share of the partitions again."""
         try:
-            return self._run()
+            moved = self._run() and not self._homeless
+            if not moved:
+                self._tell_lost()
+            return moved
         except OperationalError:
             if not self._is_over():
                 self._membership.hand_over(ends=True)
@@ -75,7 +85,8 @@ class Handover:
         with rows here would be made with a list in which this member owns partitions. If that is a former
         list, this member has heard of the version before it used the present one."""
         if not self._is_marked(members):
-            self._check_room(members)
+            if not self._forced:
+                self._check_room(members)
             self._membership.hand_over()
         elif not self._others(members):
             self._membership.give_up_place(members.version)
@@ -97,8 +108,17 @@ class Handover:
         return tuple(
             table
             for table in self._members.spread_tables()
-            if name in table.snapshot().holders and table.identity not in self._unreadable
+            if name in table.snapshot().holders and table.identity not in self._unreadable | self._homeless
         )
+
+    def _tell_lost(self) -> None:
+        """Write to the log which tables lose rows when the member ends now, and how many bytes."""
+        name = self._membership.name
+        for table in self._members.spread_tables():
+            held = table.snapshot().held
+            if name in held.owners and held.key is not None and not dict(held.backups).get(name):
+                size = self._bytes_of(held.key)
+                logger.warning("`%s` loses its rows on member %s: %s bytes", table.name, name, f"{size:,}")
 
     def _others(self, members: MemberList) -> tuple[str, ...]:
         """Return the other members that may hold rows, those included that hand over themselves."""
@@ -143,7 +163,9 @@ class Handover:
         except Error as error:
             logger.warning("`%s` could not be handed over: %s", table.name, error)
             if error.sqlstate == NO_MEMORY:
-                raise
+                if not self._forced:
+                    raise
+                self._homeless.add(table.identity)
             if error.sqlstate == LOST:
                 self._unreadable.add(table.identity)
         else:

@@ -16,6 +16,7 @@ from sqlfront.cluster.catalog import ClusterCatalog
 from sqlfront.cluster.credentials import Protection
 from sqlfront.cluster.documents import Documents
 from sqlfront.config import Config, Launcher
+from sqlfront_cluster.launchers.handover_rules import HandoverRules
 from sqlfront_cluster.launchers.local import LocalCluster
 from sqlfront_cluster.launchers.running import MemberOptions, RunningMember
 from sqlfront_cluster.members.outsider import ServiceAccess
@@ -247,6 +248,7 @@ class Client(ProcessMembers):
                 processor_modules=config.processor_modules or (),
                 tls=protection_of(config).tls(),
                 insecure=config.insecure,
+                handover=HandoverRules(config.handover_timeout, config.force_leave),
             )
             return self._launcher.client(name)
         keeper, security = find(config.cluster, protection_of(config))

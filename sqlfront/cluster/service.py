@@ -80,11 +80,11 @@ class TableService(ShareHolder):
         if self._job_store:
             running.membership.list_watchers.append(self._begin_to_stand_by)
 
-    def hand_over(self, is_over: Callable[[], bool]) -> bool:
+    def hand_over(self, is_over: Callable[[], bool], *, forced: bool) -> bool:
         """Move the member's rows of memory tables to the other members
         (:class:`~sqlfront.cluster.handover.Handover`)."""
-        members = processes.ProcessMembers(self._running)
-        return handover.Handover(members, self._running.membership, self._store.bytes_of, is_over).run()
+        members, membership = processes.ProcessMembers(self._running), self._running.membership
+        return handover.Handover(members, membership, self._store.bytes_of, is_over, forced=forced).run()
 
     def leave(self) -> None:
         """Leave the durable jobs that this member coordinates to other members."""

@@ -242,6 +242,18 @@ OPTIONS: Final = (
         OptionKind.INTEGER,
         "backups of memory tables on other members, 0 to 2; default: 1 for members in processes",
     ),
+    ConnectionOption(
+        "handover_timeout",
+        OptionKind.NUMBER,
+        "seconds for which an own member that gets SIGTERM moves its rows to the others; default: 300",
+        OptionScope.OWN,
+    ),
+    ConnectionOption(
+        "force_leave",
+        OptionKind.BOOLEAN,
+        "whether such a member leaves without the rows for which the others have no room; default: false",
+        OptionScope.OWN,
+    ),
     ConnectionOption("plan_cache", OptionKind.INTEGER, "number of plans that are kept; default: 1000"),
     ConnectionOption(
         "job_store", OptionKind.TEXT, "directory or URL of durable jobs, which outlive the session"

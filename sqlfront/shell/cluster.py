@@ -32,9 +32,10 @@ from sqlfront.config import check_job_store
 from sqlfront.shell.encryption_arguments import add_encryption
 from sqlfront.shell.member import MemberStart, run_by_address, run_in_directory
 from sqlfront_cluster.launchers.end_of_process import EndOfProcess
+from sqlfront_cluster.launchers.handover_rules import HANDOVER_TIMEOUT, HandoverRules
 from sqlfront_cluster.launchers.keeper_office import CREDENTIALS, STOPPING, HeldOffice, RunFile
 from sqlfront_cluster.launchers.local import STOP_TIMEOUT, LocalCluster
-from sqlfront_cluster.launchers.running import HANDOVER_TIMEOUT, MemberOptions, RunningMember
+from sqlfront_cluster.launchers.running import MemberOptions, RunningMember
 from sqlfront_cluster.members.listing import JobListing, wait_for_jobs
 from sqlfront_cluster.members.member_list import MemberList
 from sqlfront_cluster.network.addresses import Address
@@ -78,7 +79,7 @@ def _member(options: argparse.Namespace) -> int:
         _files(options),
         options.allow_user_code,
         _processor_modules(options),
-        options.handover_timeout,
+        _handover(options),
     )
     if options.directory is not None:
         return run_in_directory(start, options.directory)
@@ -166,6 +167,8 @@ def _start(options: argparse.Namespace) -> int:
                 command += [f"--{name}", getattr(options, name)]
         for name in _processor_modules(options):
             command += ["--processor-module", name]
+        command += ["--handover-timeout", str(_handover(options).timeout)]
+        command += ["--force-leave"] * options.force_leave
         command += ["--insecure"] * options.insecure + ["--allow-user-code"] * options.allow_user_code
         directory.create("launcher.log")
         with os.fdopen(directory.open("launcher.log", os.O_WRONLY), "wb") as log:
@@ -221,6 +224,7 @@ def _keep(options: argparse.Namespace, directory: PrivateFolder, office: HeldOff
         insecure=options.insecure,
         office=office,
         on_superseded=end.wake,
+        handover=_handover(options),
     ) as cluster:
         leave_credentials(
             directory,
@@ -329,14 +333,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_job_store(member, "the member stands by")
     _add_file_access(member)
     _add_user_code(member)
-    member.add_argument(
-        "--handover-timeout",
-        type=float,
-        default=HANDOVER_TIMEOUT,
-        metavar="SECONDS",
-        help="how long a member that gets SIGTERM may move its rows to other members; what is left then is"
-        f" lost (default: {HANDOVER_TIMEOUT:g})",
-    )
+    _add_handover(member)
     add_encryption(member)
     member.set_defaults(function=_member)
     cluster = commands.add_parser("cluster", help="members on this machine")
@@ -363,6 +360,7 @@ def _parser() -> argparse.ArgumentParser:
             _add_job_store(action, "the members stand by")
             _add_file_access(action)
             _add_user_code(action)
+            _add_handover(action)
         if function is not _stop:
             add_encryption(action)
     return parser
@@ -375,6 +373,29 @@ def _add_observation(parser: argparse.ArgumentParser, metrics: str) -> None:
         action="store_true",
         help="make spans of OpenTelemetry for parts of jobs; opentelemetry-instrument exports them",
     )
+
+
+def _add_handover(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--handover-timeout",
+        type=float,
+        default=HANDOVER_TIMEOUT,
+        metavar="SECONDS",
+        help="how long a member that gets SIGTERM may move its rows to other members; what is left then is"
+        f" lost (default: {HANDOVER_TIMEOUT:g})",
+    )
+    parser.add_argument(
+        "--force-leave",
+        action="store_true",
+        help="a member that gets SIGTERM leaves also where the others have no room for its rows; these are"
+        " lost (default: it stays, and another SIGTERM ends it)",
+    )
+
+
+def _handover(options: argparse.Namespace) -> HandoverRules:
+    """Return the bounds of a handover by the command line. Raises ProgrammingError for a timeout that is no
+    number of seconds."""
+    return HandoverRules(options.handover_timeout, options.force_leave)
 
 
 def _add_job_store(parser: argparse.ArgumentParser, stands_by: str) -> None:

@@ -14,6 +14,7 @@ from sqlfront.cluster.private_folder import PrivateFolder
 from sqlfront.cluster.run_files import begin_or_find, clear, leave_credentials, new_sockets
 from sqlfront_cluster.launchers.by_hand import FirstMember, join
 from sqlfront_cluster.launchers.child import serve
+from sqlfront_cluster.launchers.handover_rules import NO_HANDOVER, HandoverRules
 from sqlfront_cluster.launchers.keeper_office import CREDENTIALS, HeldOffice, RunFile
 from sqlfront_cluster.launchers.running import MemberService, RunningMember
 from sqlfront_cluster.network.addresses import UNIX_PREFIX
@@ -29,7 +30,7 @@ class MemberStart(msgspec.Struct, frozen=True):
     """The start of a member of a cluster. ``bind``: the member's address, None = a Unix socket.
     ``protection``: the secret and the encryption as given. ``tables``: the member's service. ``files``: the
     files that it may open. ``user_code``: whether it runs functions that others send. ``modules``: modules
-    whose processors it runs anyway. ``handover_timeout``: seconds of its handover at most."""
+    whose processors it runs anyway. ``rules``: the bounds of its handover."""
 
     bind: str | None
     protection: Protection
@@ -37,7 +38,7 @@ class MemberStart(msgspec.Struct, frozen=True):
     files: FileAccess
     user_code: bool
     modules: tuple[str, ...]
-    handover_timeout: float
+    rules: HandoverRules
 
     @property
     def address(self) -> str:
@@ -72,14 +73,14 @@ class MemberStart(msgspec.Struct, frozen=True):
             office=office,
         )
 
-    def serve(self, running: RunningMember, told: str, *, timeout: float | None = None) -> int:
-        """Print the line ``told``, and run the member until its end; ``timeout``: seconds of its handover at
-        most, None = as given. Returns the exit code of the process."""
+    def serve(self, running: RunningMember, told: str, *, rules: HandoverRules | None = None) -> int:
+        """Print the line ``told``, and run the member until its end; ``rules``: the bounds of its handover,
+        None = as given. Returns the exit code of the process."""
         return serve(
             running,
             wait_for_input=False,
             ready=partial(print, told, flush=True),
-            timeout=self.handover_timeout if timeout is None else timeout,
+            rules=self.rules if rules is None else rules,
         )
 
 
@@ -93,7 +94,7 @@ def run_by_address(start: MemberStart, keeper: str | None) -> int:
     first = start.first(security)
     try:
         # The cluster ends with its keeper, so that nobody would read rows that were handed over.
-        return start.serve(first.running, _keeps(first), timeout=0.0)
+        return start.serve(first.running, _keeps(first), rules=NO_HANDOVER)
     finally:
         first.close()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import subprocess
@@ -446,6 +447,9 @@ def test_a_session_can_bring_its_own_processes() -> None:
         assert ask(connection, "SELECT count(*) FROM t JOIN f USING (id)") == [(1000,)]
     with pytest.raises(sqlfront.ProgrammingError, match="silence_limit must be positive"):
         sqlfront.Config(silence_limit=0)
+    for seconds in (-1.0, math.nan, math.inf):
+        with pytest.raises(sqlfront.ProgrammingError, match="handover_timeout must be a number of seconds"):
+            sqlfront.Config(handover_timeout=seconds)
     with pytest.raises(sqlfront.ProgrammingError, match="unknown launcher 'moon'"):
         sqlfront.connect(launcher="moon")
 

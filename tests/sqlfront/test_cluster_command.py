@@ -172,3 +172,18 @@ def test_a_wrong_address_is_an_error(bind: str) -> None:
         check=False,
     )
     assert tried.returncode == 1 and "is not an address" in tried.stderr
+
+
+@pytest.mark.parametrize("arguments", [("member", "--bind", "unix:m"), ("cluster", "start")])
+@pytest.mark.parametrize("seconds", ["-1", "nan", "inf"])
+def test_a_wrong_limit_of_a_handover_is_an_error(
+    arguments: tuple[str, ...],
+    seconds: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("SQLFRONT_SECRET", "x")
+    place = ("--directory", str(tmp_path)) if arguments[0] == "cluster" else ()
+    assert main([*arguments, *place, f"--handover-timeout={seconds}"]) == 1
+    assert "handover_timeout must be a number of seconds" in capsys.readouterr().err

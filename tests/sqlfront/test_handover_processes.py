@@ -15,6 +15,7 @@ import pytest
 
 import sqlfront
 from sqlfront.cluster.processes import SERVICE
+from sqlfront_cluster.launchers.handover_rules import DEFAULT_RULES, HandoverRules
 from sqlfront_cluster.launchers.local import LocalCluster
 from sqlfront_values.errors import OperationalError
 
@@ -30,7 +31,7 @@ PATIENCE = 60.0
 class Town:
     """Three members in processes, and a table of accounts with a known sum."""
 
-    def __init__(self, memory_limit: int | None = None) -> None:
+    def __init__(self, memory_limit: int | None = None, handover: HandoverRules = DEFAULT_RULES) -> None:
         self.cluster = LocalCluster(
             3,
             workers=1,
@@ -38,6 +39,7 @@ class Town:
             secret=SECRET.encode(),
             silence_limit=5.0,
             memory_limit=memory_limit,
+            handover=handover,
         )
         self.connection = self.connect()
         self.sql("CREATE TABLE accounts (k BIGINT, v BIGINT) USING memory CLUSTERED BY (k)")
@@ -63,8 +65,8 @@ class Town:
 
 
 @contextlib.contextmanager
-def opened(memory_limit: int | None = None) -> Iterator[Town]:
-    town = Town(memory_limit)
+def opened(memory_limit: int | None = None, handover: HandoverRules = DEFAULT_RULES) -> Iterator[Town]:
+    town = Town(memory_limit, handover)
     try:
         yield town
     finally:
@@ -189,12 +191,51 @@ def test_a_member_killed_in_a_handover_loses_its_rows_by_name() -> None:
             until(lambda: town.total() == [])
 
 
-def test_a_member_stays_where_the_others_have_no_room() -> None:
-    with opened(memory_limit=24 << 20) as town:
-        # Each member has 17.6 of its 24 MiB in use: two members have no room for the rows of the third one.
+def test_the_time_of_a_handover_is_limited() -> None:
+    with opened(handover=HandoverRules(timeout=0.5)) as town:
+        town.signal("local-2", signal.SIGSTOP)
+        try:
+            town.signal("local-1", signal.SIGTERM)
+            assert town.cluster.processes["local-1"].wait(PATIENCE) == 0
+        finally:
+            town.signal("local-2", signal.SIGCONT)
+        log = town.cluster.log("local-1")
+        assert "`accounts` loses its rows on member local-1" in log
+        assert "leaves before all of its rows are on other members" in log
+
+
+#: Bytes of each member's memory: three members hold the tables of :func:`fill`, and two have no room for the
+#: rows of the third one.
+NARROW = 24 << 20
+
+
+def fill(town: Town) -> None:
+    """Make three tables, of which each member holds 17.6 MiB."""
+    for name in ("first", "second", "third"):
+        town.sql(f"CREATE TABLE {name} (k BIGINT, v BIGINT) USING memory CLUSTERED BY (k)")
+        town.sql(f"INSERT INTO {name} SELECT id, id FROM range(1100000)")
+
+
+def test_a_member_that_is_forced_leaves_without_the_rows_for_which_there_is_no_room() -> None:
+    with opened(NARROW, HandoverRules(forced=True)) as town:
+        fill(town)
+        town.signal("local-1", signal.SIGTERM)
+        assert town.cluster.processes["local-1"].wait(PATIENCE) == 0
+        log, lost = town.cluster.log("local-1"), []
+        assert town.total() == [(ACCOUNTS, ACCOUNTS * BALANCE)]
         for name in ("first", "second", "third"):
-            town.sql(f"CREATE TABLE {name} (k BIGINT, v BIGINT) USING memory CLUSTERED BY (k)")
-            town.sql(f"INSERT INTO {name} SELECT id, id FROM range(1100000)")
+            if f"`{name}` loses its rows on member local-1" in log:
+                with pytest.raises(OperationalError, match="were lost with local-1"):
+                    town.sql(f"SELECT count(*) FROM {name}")
+                lost.append(name)
+            else:
+                assert town.sql(f"SELECT count(*) FROM {name}") == [(1100000,)]
+        assert lost
+
+
+def test_a_member_stays_where_the_others_have_no_room() -> None:
+    with opened(NARROW) as town:
+        fill(town)
         town.signal("local-1", signal.SIGTERM)
         until(lambda: "stays: " in town.cluster.log("local-1"))
         assert "room for" in town.cluster.log("local-1")

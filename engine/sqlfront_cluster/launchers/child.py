@@ -11,26 +11,17 @@ import os
 import signal
 import sys
 import threading
-import time
 from collections.abc import Callable, Mapping
 from importlib import import_module
-from typing import Final
 
 import msgspec
 
 from sqlfront_cluster.launchers.end_of_process import EndOfProcess
-from sqlfront_cluster.launchers.running import (
-    HANDOVER_TIMEOUT,
-    MemberOptions,
-    MemberService,
-    RunningMember,
-    reason_of,
-)
+from sqlfront_cluster.launchers.handover_rules import DEFAULT_RULES, HandoverRules
+from sqlfront_cluster.launchers.leaving import leave
+from sqlfront_cluster.launchers.running import MemberOptions, MemberService, RunningMember, reason_of
 from sqlfront_cluster.network.tls.security import Security
 from sqlfront_values.errors import Error
-
-#: Seconds for which a member waits for its jobs when asked to leave; longer jobs fail with the member's end.
-LEAVE_TIMEOUT: Final = 30.0
 
 logger = logging.getLogger(__name__)
 
@@ -60,7 +51,7 @@ def main() -> int:
         logger.error("member %s could not join: %s", orders.options.name, error)
         return 1
     with_launcher = not orders.options.office
-    return serve(running, wait_for_input=with_launcher, timeout=orders.options.handover_timeout)
+    return serve(running, wait_for_input=with_launcher, rules=orders.options.handover)
 
 
 def serve(
@@ -68,14 +59,13 @@ def serve(
     *,
     wait_for_input: bool,
     ready: Callable[[], None] | None = None,
-    timeout: float = HANDOVER_TIMEOUT,
+    rules: HandoverRules = DEFAULT_RULES,
 ) -> int:
     """Wait until the member ends by itself, SIGTERM comes (then the member hands over and leaves the cluster
     first, unless another signal comes), SIGINT comes or, with ``wait_for_input``, standard input ends; then
-    close the member. A member that can't hand over stays until another signal comes. ``timeout``: seconds of
-    the handover at most, 0 = no handover. ``ready`` is called once
-    the handlers of both signals are installed. Returns the exit code: 1 if the member ended with an error,
-    else 0."""
+    close the member. A member that can't hand over stays until another signal comes. ``rules``: the bounds of
+    the handover. ``ready`` is called once the handlers of both signals are installed. Returns the exit code:
+    1 if the member ended with an error, else 0."""
     end = EndOfProcess()
     if ready is not None:
         ready()
@@ -85,46 +75,11 @@ def serve(
     end.wait()
     stays = end.signals == [signal.SIGTERM] and not running.ended.is_set()
     if stays and not running.end_stopped_cluster():
-        _leave(running, end, timeout)
+        leave(running, end, rules)
     error = running.error
     running.close()
     logger.info("member %s ends: %s", running.membership.name, reason_of(error))
     return 0 if error is None else 1
-
-
-def _leave(running: RunningMember, end: EndOfProcess, timeout: float) -> None:
-    """Let the member hand over and leave on a thread, and wait for the end of that, or for another reason to
-    end the process, such as another signal."""
-    over = threading.Event()
-    deadline = time.monotonic() + timeout
-
-    def is_over() -> bool:
-        return over.is_set() or time.monotonic() > deadline
-
-    def leave() -> None:
-        if not timeout or _hand_over(running, is_over):
-            if not over.is_set():
-                running.leave(LEAVE_TIMEOUT)
-            end.wake()
-
-    threading.Thread(target=leave, name="sqlfront-handover", daemon=True).start()
-    end.wait()
-    over.set()
-
-
-def _hand_over(running: RunningMember, is_over: Callable[[], bool]) -> bool:
-    """Return True if the member may leave now: it has handed over, or its time is over. Return False if it
-    stays, because the other members have no room."""
-    name = running.membership.name
-    try:
-        if not running.service.hand_over(is_over):
-            logger.warning("member %s leaves before all of its rows are on other members", name)
-    except Error as error:
-        logger.error("member %s stays: %s; another SIGTERM ends it without its rows", name, error.message)
-        return False
-    except Exception:
-        logger.exception("member %s leaves, since its handover failed", name)
-    return True
 
 
 def _wake_after(wait: Callable[[], object], end: EndOfProcess) -> None:

@@ -15,6 +15,7 @@ from typing import Final
 import msgspec
 
 from sqlfront_cluster.launchers.child import ChildOrders
+from sqlfront_cluster.launchers.handover_rules import DEFAULT_RULES, HandoverRules
 from sqlfront_cluster.launchers.keeper_office import HeldOffice
 from sqlfront_cluster.launchers.running import (
     JOIN_TIMEOUT,
@@ -61,8 +62,9 @@ class LocalCluster(KeptCluster):
     clients send. ``processor_modules``: modules whose processors members run anyway. ``preload``: modules
     that each member imports, which register processors. ``service``: ``module:function`` of the function that
     makes a member's service, empty = no service. ``settings``: returns, for a member's number from 0 on, the
-    keyword arguments of that function. Raises OperationalError, with the last lines of the member's log, if a
-    member can't be started.
+    keyword arguments of that function. ``handover``: the bounds of the handover of a member that gets
+    SIGTERM. Raises OperationalError, with the last lines of the member's log, if a member can't be
+    started.
     """
 
     def __init__(
@@ -85,6 +87,7 @@ class LocalCluster(KeptCluster):
         insecure: bool = False,
         office: HeldOffice | None = None,
         on_superseded: Callable[[], None] = lambda: None,
+        handover: HandoverRules = DEFAULT_RULES,
     ) -> None:
         super().__init__()
         self.secret = secrets.token_bytes(32) if secret is None else secret
@@ -110,6 +113,7 @@ class LocalCluster(KeptCluster):
             files,
             user_code,
             tuple(processor_modules),
+            handover=handover,
             office="" if office is None else str(office.folder.absolute()),
         )
         self._watchers: list[threading.Thread] = []

@@ -9,6 +9,7 @@ from typing import Final, Protocol, Self
 
 import msgspec
 
+from sqlfront_cluster.launchers.handover_rules import DEFAULT_RULES, HandoverRules
 from sqlfront_cluster.launchers.keeper_office import HeldOffice, KeeperOffice
 from sqlfront_cluster.launchers.next_keeper import KeeperCandidate
 from sqlfront_cluster.members.cluster_messages import MESSAGES
@@ -32,10 +33,6 @@ PRODUCT: Final = "0.1.0"
 JOIN_TIMEOUT: Final = 30.0
 
 
-#: Seconds of a handover at most: some 10 GB on a slow network.
-HANDOVER_TIMEOUT: Final = 300.0
-
-
 class MemberOptions(msgspec.Struct, frozen=True):
     """The options of a member or client.
 
@@ -46,8 +43,7 @@ class MemberOptions(msgspec.Struct, frozen=True):
     machine's memory. ``files``: the files that jobs may open on the member. ``user_code``: whether the member
     runs functions that other members send. ``processor_modules``: modules whose processors it runs anyway.
     ``observes``: a client that gets no place in the member list, and submits its jobs to members.
-    ``handover_timeout``: seconds for which a member that leaves may move its rows to other members; the rows
-    that are left then are lost with the member.
+    ``handover``: the bounds of the handover when the member leaves.
     ``office``: the folder of the keeper's office
     (:mod:`sqlfront_cluster.launchers.keeper_office`), where the member finds the keeper, and takes its place
     when it is gone; empty = the keeper stays at its address, and the member ends with it."""
@@ -62,7 +58,7 @@ class MemberOptions(msgspec.Struct, frozen=True):
     user_code: bool = False
     processor_modules: tuple[str, ...] = ()
     observes: bool = False
-    handover_timeout: float = HANDOVER_TIMEOUT
+    handover: HandoverRules = DEFAULT_RULES
     office: str = ""
 
 
@@ -78,10 +74,11 @@ class MemberService(Protocol):
         """Receive the member to which the service belongs; called once, before the member joins its
         cluster."""
 
-    def hand_over(self, is_over: Callable[[], bool]) -> bool:
+    def hand_over(self, is_over: Callable[[], bool], *, forced: bool) -> bool:
         """Move to other members what is lost otherwise when the member ends; called before the member begins
-        to leave its cluster. Returns True if all was moved, False if ``is_over`` returned True before. Raises
-        OperationalError if the other members have no room, and then the member has to stay."""
+        to leave its cluster. Returns True if all was moved; False if ``is_over`` returned True before, or,
+        with ``forced``, if the other members have no room for the rest. Raises OperationalError if they have
+        no room and the handover is not ``forced``; then the member has to stay."""
 
     def leave(self) -> None:
         """Stop work that other members can take over; called before the member begins to leave its
@@ -100,7 +97,7 @@ class Resources:
     def attach(self, running: "RunningMember") -> None:
         """Do nothing: the resources need no member."""
 
-    def hand_over(self, is_over: Callable[[], bool]) -> bool:
+    def hand_over(self, is_over: Callable[[], bool], *, forced: bool) -> bool:
         """Return True: the resources have nothing that others could miss."""
         return True
 

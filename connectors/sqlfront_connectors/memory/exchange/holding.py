@@ -67,7 +67,7 @@ class ShareHolder:
         running.membership.watchers.append(self._hear)
         running.membership.list_watchers.append(self._hear_list)
 
-    def hand_over(self, is_over: Callable[[], bool]) -> bool:
+    def hand_over(self, is_over: Callable[[], bool], *, forced: bool) -> bool:
         """Return True: the shares are lost with the member, or a subclass moves them."""
         return True
 
