@@ -56,6 +56,7 @@ class ClientJobs:
             self._begin(client, message, tell)
         except Error as error:
             tell(JobStatus.FAILED, error)
+            self._coordinator.refuse(message.job, client)
             client.send(Ended(message.job, JobStatus.FAILED, codec.ErrorData.of(error)))
 
     def _begin(self, client: Peer, message: Submit, tell: PartEnded) -> None:

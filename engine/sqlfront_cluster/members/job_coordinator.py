@@ -131,6 +131,11 @@ class JobCoordinator:
         self._timers.watch()
         return job
 
+    def refuse(self, number: int, client: Peer) -> None:
+        """Keep nothing for the job ``number`` of ``client``, which doesn't begin: the client may have refused
+        rows before it hears of that."""
+        self._participant.never_begun(number, client.name)
+
     def _ended(self, execution: Execution) -> None:
         with self._lock:
             self._jobs.forget(execution)

@@ -126,7 +126,7 @@ class JobParticipant:
                 self._jobs.register(participation)
             return participation
         except Error as error:
-            self._never_begun(message.job, peer.name, failed(message.job, error))
+            self.never_begun(message.job, peer.name, failed(message.job, error))
             raise
         finally:
             with self._lock:
@@ -141,9 +141,9 @@ class JobParticipant:
         tell(execution.status, execution.error)
         peer.send(answer)
 
-    def _never_begun(self, number: int, coordinator: str, answer: Completed | None = None) -> None:
-        """Drop all data of job ``number``, which never begins here: the data that has come, and later data as
-        long as ended jobs are remembered. ``answer``: the answer to the Init."""
+    def never_begun(self, number: int, coordinator: str, answer: Completed | None = None) -> None:
+        """Drop all data of ``coordinator``'s job ``number``, which never begins here: the data that has come,
+        and later data as long as ended jobs are remembered. ``answer``: the answer to the Init."""
         with self._lock:
             self._jobs.never_begun(number, coordinator, answer)
         self._timers.watch()
@@ -152,7 +152,7 @@ class JobParticipant:
         """Stop a job whose part on this member can't be started. Other members may have begun their parts;
         they are made to stop, too."""
         execution.stop(JobStatus.CANCELLED)
-        self._never_begun(execution.id, self._member.name)
+        self.never_begun(execution.id, self._member.name)
         with self._lock:
             self._jobs.give_up(execution.id)
 

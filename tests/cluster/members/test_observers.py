@@ -216,6 +216,21 @@ def test_a_leaving_member_refuses_so_that_the_query_can_be_repeated() -> None:
     assert error.value.sqlstate == "40001"
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_a_member_that_has_refused_a_job_leaves_at_once(seed: int) -> None:
+    """The client tells the member that it wants no rows of the job; that waits for no Init."""
+    kept = Kept("m0", "m1", "client", "observer", seed=seed)
+    busy = kept.submit(exchanged(Endless()), "client")
+    assert kept.run(lambda: kept.memberships["m1"].member.statistics().participations)
+    for name in ("m0", "m1"):
+        kept.memberships[name].leave()
+    with pytest.raises(OperationalError, match="leaving"):
+        kept.read(kept.submit(exchanged(), "observer"))
+    kept.simulation.pass_time(1)
+    busy.cancel()
+    assert kept.run(lambda: {"m0", "m1"} <= kept.ends.keys(), 5)
+
+
 def test_writers_wait_until_observers_have_the_change() -> None:
     kept = Kept("m0", "observer")
     outcome: list[PutOutcome] = []
