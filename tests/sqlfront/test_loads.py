@@ -378,6 +378,28 @@ def test_a_version_is_held_no_longer_than_its_coordinator_is_there(
     held.close()
 
 
+def test_a_held_version_is_read_from_backups_when_a_member_dies() -> None:
+    """Without backups the reader hears that the query may be run again, and then that rows are lost."""
+    with started() as cluster:
+        house = House(cluster)
+        with house.connection:
+            tables = [house.table(f"USING memory CLUSTERED BY (k) OPTIONS (backups {n})") for n in (0, 1)]
+            for table in tables:
+                house.fill(table, range(1000))
+            bare, backed = (house.hold(table) for table in tables)
+            kill(cluster, "local-1")
+            assert house.read(backed) == [*range(1000)]
+            with pytest.raises(OperationalError, match=f"rows of `{tables[0].name}` can't be read") as error:
+                house.read(bare)
+            assert error.value.sqlstate == "40001"
+
+            until(lambda: "local-1" not in house.members.member_list.data_members)
+            with house.hold(tables[1]) as held:
+                assert house.read(held) == [*range(1000)]
+            with pytest.raises(OperationalError, match="were lost with local-1"):
+                house.hold(tables[0])
+
+
 def test_a_version_that_is_gone_is_not_held(house: House) -> None:
     table = house.table()
     house.fill(table, range(10))

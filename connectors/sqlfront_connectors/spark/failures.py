@@ -32,6 +32,10 @@ _HEAD: Final = re.compile(r"^\s*\[[A-Z0-9_.]+\]\s*")
 _TAIL: Final = re.compile(r"\s*SQLSTATE: [0-9A-Z]{5}.*", re.DOTALL)
 #: Python's message on an executor, at the end of a stack, for a package that is not installed.
 _MISSING: Final = re.compile(r"^ModuleNotFoundError: (No module named '[^']+')$", re.MULTILINE)
+#: sqlfront's error of a task on an executor, at the end of a stack, that lets the query be run again.
+_CHANGED: Final = re.compile(
+    r"^sqlfront_values\.errors\.OperationalError: (.+) SQLSTATE: 40001$", re.MULTILINE
+)
 #: py4j's message from the JVM for an invalid call; it proves that there is a JVM.
 _REFUSED: Final = re.compile(r" Trace:\n(?:py4j\.Py4JException: )?(.+)")
 #: The message for a session that has ended; SQLSTATE "connection does not exist".
@@ -152,6 +156,9 @@ def _java_position(error: "JavaObject") -> tuple[int, int] | None:
 
 
 def _made(condition: str, sqlstate: str | None, text: str, position: tuple[int, int] | None) -> DatabaseError:
+    changed = _CHANGED.search(text) if condition == "PYTHON_EXCEPTION" else None
+    if changed is not None:
+        return OperationalError(changed[1], sqlstate="40001")
     message = _TAIL.sub("", _HEAD.sub("", text))
     missing = _MISSING.search(message)
     if condition == "PYTHON_EXCEPTION" and missing is not None:

@@ -9,7 +9,15 @@ from typing import Self
 
 from sqlfront_cluster import codec
 from sqlfront_cluster.members.member_list import NOBODY, MemberList
-from sqlfront_connectors.memory.exchange.fetching import MOST_BYTES, MOST_ROWS, Origin, Piece
+from sqlfront_connectors.memory.exchange.fetching import (
+    LOST_MEMBER,
+    MOST_BYTES,
+    MOST_ROWS,
+    Origin,
+    Piece,
+    ShareCopy,
+    member_gone,
+)
 from sqlfront_connectors.memory.exchange.pushing import DeliveredRows, LoadTarget, attempts_by_member
 from sqlfront_connectors.memory.exchange.service import (
     EXCHANGE,
@@ -19,6 +27,7 @@ from sqlfront_connectors.memory.exchange.service import (
     Release,
     StagedRows,
 )
+from sqlfront_connectors.memory.spread.backups import readable
 from sqlfront_connectors.memory.spread.store import partitions_moved
 from sqlfront_connectors.memory.spread.table import (
     ClusterAccess,
@@ -98,38 +107,57 @@ class HeldVersion(ClosingContext):
 
     ``columns``: the ordinals of the columns to read. ``parts``: the number of pieces of about the same size
     into which the rows of each member are divided; fewer if there are fewer rows. ``holder``: the name of the
-    coordinating member; when that member leaves the cluster, the version is released. Raises OperationalError
-    if the version, or some of its members, are gone; NotSupportedError if the members have no address for
-    other processes.
+    coordinating member; when that member leaves the cluster, the version is released. The backups of shares
+    are held, too, and read if a member is lost. Raises OperationalError if the version is gone, or rows are
+    lost, with SQLSTATE 40001 if the query may be run again; NotSupportedError if the members have no address
+    for other processes.
     """
 
     def __init__(self, snapshot: SpreadSnapshot, columns: tuple[int, ...], parts: int, holder: str) -> None:
-        held = snapshot.held
-        snapshot.check_complete()
-        owners = () if held.key is None else held.owners
-        members = _addresses(snapshot.name, snapshot.members.member_list, owners)
         self._members = snapshot.members
         self._token = secrets.token_hex(8)
-        self.origin = Origin(held.key or "", snapshot.name, columns, members, _step(snapshot))
-        question = codec.encode(Hold(self.origin.version, snapshot.name, self._token, holder))
+        shares = _copies(snapshot)
+        self.origin = Origin(snapshot.held.key or "", snapshot.name, columns, shares, _step(snapshot))
         try:
-            answers = snapshot.members.ask(EXCHANGE, {name: question for name, _ in members})
+            counts = self._hold(holder)
+        except OperationalError as error:
+            self.close()
+            raise error if error.sqlstate not in LOST_MEMBER else member_gone(snapshot.name, error) from error
         except BaseException:
             self.close()
             raise
-        counts = [codec.decode(answers[name], int) for name, _ in members]
         #: The number of rows, deleted rows included.
         self.rows = sum(counts)
         self.pieces = tuple(
-            Piece(member, start, min(start + size, count))
-            for member, count in enumerate(counts)
+            Piece(share, start, min(start + size, count))
+            for share, count in enumerate(counts)
             for size in (max(1, -(-count // parts)),)
             for start in range(0, count, size)
         )
 
+    def _hold(self, holder: str) -> list[int]:
+        """Have all members with rows of the version keep it, and return the number of rows of each share."""
+        read = [copies[0] for copies in self.origin.shares]
+        readers = {copy.member for copy in read}
+        others = {copy.member: copy for copies in self.origin.shares for copy in copies}
+        waiting = [*read, *(copy for name, copy in others.items() if name not in readers)]
+        counts: dict[ShareCopy, int] = {}
+        while waiting:  # each member is asked one question at a time
+            asked = {copy.member: copy for copy in waiting}
+            answers = self._members.ask(
+                EXCHANGE, {name: self._question(asked[name], holder) for name in asked}
+            )
+            counts |= {asked[name]: codec.decode(answer, int) for name, answer in answers.items()}
+            waiting = [copy for copy in waiting if copy not in counts]
+        return [counts[copy] for copy in read]
+
+    def _question(self, copy: ShareCopy, holder: str) -> bytes:
+        return codec.encode(Hold(self.origin.version, self.origin.table, self._token, holder, copy.owner))
+
     def close(self) -> None:
         """End the hold on the version, so that the members may free it; do nothing the second time."""
-        _tell_each(self._members, self.origin.members, Release(self.origin.version, self._token))
+        names = {copy.member: copy.address for copies in self.origin.shares for copy in copies}
+        _tell_each(self._members, tuple(names.items()), Release(self.origin.version, self._token))
 
 
 def _tell_each(members: ClusterAccess, names: Sequence[tuple[str, str]], question: EndLoad | Release) -> None:
@@ -138,6 +166,25 @@ def _tell_each(members: ClusterAccess, names: Sequence[tuple[str, str]], questio
     for name, _ in names:
         with suppress(Error):
             members.ask(EXCHANGE, {name: codec.encode(question)})
+
+
+def _copies(snapshot: SpreadSnapshot) -> tuple[tuple[ShareCopy, ...], ...]:
+    """Return, for each share of the version, its copies on present members, the owner's first. Raises
+    OperationalError if a share has none; NotSupportedError if other processes can't reach the members."""
+    snapshot.check_complete()
+    held, members = snapshot.held, snapshot.members.member_list
+    present, backups = readable(members), dict(held.backups)
+    owners = dict.fromkeys(() if held.key is None else held.owners)
+    return tuple(
+        tuple(
+            ShareCopy(name, address, None if name == owner else owner)
+            for name, address in _addresses(
+                snapshot.name, members, [each for each in (owner, *backups.get(owner, ())) if each in present]
+            )
+        )
+        for owner in owners
+        if owner != NOBODY
+    )
 
 
 def _addresses(table: str, members: MemberList, owners: Sequence[str]) -> tuple[tuple[str, str], ...]:

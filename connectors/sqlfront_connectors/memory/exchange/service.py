@@ -63,15 +63,17 @@ class EndLoad(msgspec.Struct, frozen=True, tag=True):
 
 
 class Hold(msgspec.Struct, frozen=True, tag=True):
-    """The question that makes the member keep its share of a version until :class:`Release` with the same
+    """The question that makes the member keep its shares of a version until :class:`Release` with the same
     ``token``, even if the table changes or is dropped. ``version``: the version's key. ``holder``: the name
     of the coordinating member; when it leaves the cluster, the hold ends. The answer is the number of rows in
-    the share, including deleted rows: :class:`ReadShare` may ask for rows up to this number."""
+    the member's own share, or, with ``owner``, in the backup of that member's share, including deleted rows:
+    :class:`ReadShare` may ask for rows up to this number."""
 
     version: str
     table: str
     token: str
     holder: str
+    owner: str | None = None
 
 
 class Release(msgspec.Struct, frozen=True, tag=True):
@@ -104,15 +106,17 @@ class Forget(msgspec.Struct, frozen=True, tag=True):
 
 
 class ReadShare(msgspec.Struct, frozen=True, tag=True):
-    """The question for rows of the member's share of a version that a :class:`Hold` keeps: the rows with the
-    numbers ``start`` to ``stop`` (exclusive), without deleted rows. ``columns``: ordinals of the table. The
-    answer is :class:`EncodedPieces`, with the batches in the message's body."""
+    """The question for rows of the member's share of a version that a :class:`Hold` keeps, or, with
+    ``owner``, of the backup of that member's share: the rows with the numbers ``start`` to ``stop``
+    (exclusive), without deleted rows. ``columns``: ordinals of the table. The answer is
+    :class:`EncodedPieces`, with the batches in the message's body."""
 
     version: str
     table: str
     columns: tuple[int, ...]
     start: int
     stop: int
+    owner: str | None = None
 
 
 class EncodedPieces(msgspec.Struct, frozen=True):
@@ -253,7 +257,7 @@ class RowExchange(BodyService):
             self._held.setdefault(question.version, {})[question.token] = question.holder
         self._on_hold(question.version)
         try:
-            share = self._store.share(question.version, question.table)
+            share = self._store.share(question.version, question.table, question.owner)
         except OperationalError:
             self._let_go(question.version, question.token)
             raise
@@ -268,7 +272,7 @@ class RowExchange(BodyService):
         self._on_hold(version)
 
     def _read(self, question: ReadShare) -> tuple[bytes, list[Part]]:
-        share = self._store.share(question.version, question.table)
+        share = self._store.share(question.version, question.table, question.owner)
         if share.segments and not {*question.columns} <= {*range(share.segments[0].batch.num_columns)}:
             raise malformed("question", f"there are no columns {question.columns}")
         encoder = BatchEncoder()
