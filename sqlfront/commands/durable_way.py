@@ -38,6 +38,9 @@ if TYPE_CHECKING:
 
 _ASKED: Final = "sqlfront.lane is durable"
 _AUTO: Final = "SET sqlfront.lane = auto runs the query without a durable job"
+#: The options of a job that runs since memory is short: many parts, since the rows may be far larger than the
+#: planner estimates, as texts often are. Small parts are joined once their sizes are known.
+_SMALL_PARTS: Final = {"buckets": "256"}
 #: Seconds between two checks whether a query whose job runs is cancelled or has exceeded its timeout.
 _PAUSE: Final = 0.05
 
@@ -70,7 +73,8 @@ class DurableWay(OwnWay, eq=False, gc=False):
         service = _service(StatementRun(context, request))
         query = request.query or context.begin(request.text)
         name = f"select-{secrets.token_hex(4)}"
-        job = service.submit(name, request.text, self.planned, self.settings, {})
+        options = _SMALL_PARTS if self.divides else {}
+        job = service.submit(name, request.text, self.planned, self.settings, options)
         service.passing.add(job.id)
         try:
             _AwaitedJob(job, query).wait(context)

@@ -85,7 +85,7 @@ class Builder(msgspec.Struct):
     others on the coordinator, and inputs of more than ``collect_rows`` rows are exchanged. ``conditions``
     finds the keys that the query's scans can look up. ``divides`` (for several members): memory is short, so
     that rows are dealt to all members wherever one instance would read them alone, or sort those that it
-    reads, and no side of a join is copied unless it must be.
+    reads, or where a branch of a union holds rows, and no side of a join is copied unless it must be.
     """
 
     cardinality: Cardinality

@@ -14,7 +14,7 @@ from sqlfront_engine.processors.sink import ResultSink
 from sqlfront_engine.processors.sources import scalar_row
 from sqlfront_engine.processors.sources.values import Values as ValuesProcessor
 from sqlfront_planner.expressions.rewriting import is_deterministic, remap, substitute
-from sqlfront_planner.lanes import COLLECT_ROWS
+from sqlfront_planner.lanes import COLLECT_ROWS, held_size
 from sqlfront_planner.logical import (
     JoinKey,
     LogicalAggregate,
@@ -240,6 +240,13 @@ class _Lowering:
     def set_operation(self, plan: LogicalSetOperation) -> Fragment:
         branches = [self.lower(branch) for branch in plan.branches]
         builder = self.builder
+        if builder.divides and plan.kind is SetKind.UNION_ALL:
+            # A durable job's task would else hold these rows beside those that a scan of another branch
+            # holds.
+            branches = [
+                builder.divided(fragment) if held_size(branch) else fragment
+                for branch, fragment in zip(plan.branches, branches, strict=True)
+            ]
         parallel = any(branch.parallel for branch in branches)
         if plan.kind is SetKind.UNION_ALL:
             vertex = builder.vertex("union", union.Union(tuple(plan.schema.names)), parallel=parallel)

@@ -244,6 +244,17 @@ def test_a_query_over_whose_rows_only_pass_is_a_light_job(small_memory: Connecti
     assert small_memory.session.execute(sql).stats.lane == "light"
 
 
+def test_a_union_deals_rows_that_one_branch_holds(small_memory: Connection) -> None:
+    """Else a task would hold these rows beside those that the scan of another branch holds."""
+    sql = f"SELECT n FROM ({_LARGE}) UNION ALL SELECT id FROM big WHERE id < 0"
+    grouped = "SELECT id FROM (SELECT id, count(*) FROM big GROUP BY id)"
+    for branch, deals in ((f"SELECT sum(id) FROM ({grouped})", 1), (grouped, 1), ("SELECT id FROM big", 0)):
+        text = str(small_memory.execute(f"EXPLAIN {branch} UNION ALL {grouped}").fetchall()[0][0])
+        assert text.startswith("lane: durable")
+        assert text.count("dealt out") == 1 + deals
+    assert small_memory.session.execute(sql).collect() == [(3_000_000,)]
+
+
 def test_a_large_query_stays_light_where_no_job_can_run_it(small_memory: Connection, tmp_path: Path) -> None:
     light = "lane: light"
 
@@ -377,6 +388,19 @@ def test_once_rows_were_read_the_lack_of_memory_is_the_end(wide: Connection) -> 
     with pytest.raises(sqlfront.OperationalError, match="UNABLE_TO_ACQUIRE_MEMORY"):
         result.collect()
     assert jobs(wide) == []
+
+
+def test_texts_that_are_longer_than_estimated_are_divided_into_small_parts(tmp_path: Path) -> None:
+    """With 32 parts a task would lack memory."""
+    rows = "SELECT repeat(cast(id AS string), 100) AS k FROM range(20000)"
+    with sqlfront.connect() as connection:
+        connection.execute(f"CREATE TABLE texts USING parquet LOCATION '{tmp_path}/texts' AS {rows}")
+    with sqlfront.connect(job_store=str(tmp_path / "store"), memory_limit=2 << 20, workers=1) as connection:
+        connection.execute(f"CREATE TABLE texts USING parquet LOCATION '{tmp_path}/texts'")
+        result = connection.session.execute("SELECT k FROM texts UNION SELECT k FROM texts")
+
+        assert len(set(result.collect())) == 20_000
+        assert result.stats.lane == "durable"
 
 
 @pytest.mark.parametrize("lane", ["auto", "durable"])
