@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 #: Time limit for executors to register with their session, and the time between two looks (s): a session may
-#: be there before its executors; a session that gets none waits so long in vain.
-PATIENCE: Final = 4.0
+#: be there before its executors. The limit is that of Spark's own scheduler
+#: (``spark.scheduler.maxRegisteredResourcesWaitingTime``).
+PATIENCE: Final = 30.0
 _PERIOD: Final = 0.1
 _LOCAL: Final = re.compile(r"local(?:\[(\d+|\*)(?:,\d+)?\])?")
 _LOCAL_CLUSTER: Final = re.compile(r"local-cluster\[(\d+),(\d+),\d+\]")
@@ -66,8 +67,8 @@ def await_capacity(
     the number of members, and the number of slots of one executor.
 
     Raises NotSupportedError if executors are allocated dynamically or, over Spark Connect, can't be counted;
-    OperationalError if there are still too few executors or slots when the time is over, or the session is
-    stopped.
+    OperationalError if there are too few executors or slots when the time is over or all executors are there
+    that the session's settings state, or if the session is stopped.
     """
     if is_stopped(spark):
         raise gone()
@@ -91,7 +92,7 @@ def _await_capacity(
         refusal = there.refusal(wanted)
         if refusal is None:
             return wanted, there.slots // there.executors
-        if time.monotonic() >= deadline:
+        if there.executors == expected or time.monotonic() >= deadline:
             raise OperationalError(refusal, sqlstate=TOO_FEW)
         time.sleep(_PERIOD)
 
@@ -135,7 +136,10 @@ def _stated(spark: "SparkSession", profile: "ResourceProfile | None") -> Capacit
 
 
 def _expected(spark: "SparkSession") -> int | None:
-    """Return the number of executors that the session's settings state; None if they state none."""
+    """Return the number of executors that the session's settings state; None if they state none. A local
+    master's driver counts as one."""
+    if _LOCAL.fullmatch(_master(spark)):
+        return 1
     cluster = _LOCAL_CLUSTER.match(_master(spark))
     stated = cluster[1] if cluster else setting(spark, "spark.executor.instances")
     return int(stated) if stated else None
