@@ -307,7 +307,8 @@ class TableChaos:
             ({*held.owners}, held.backups) for held in (each.snapshot().held for each in tables if each)
         ]
         lost = self._lost()
-        survives = any(
+        # One session may know a later version than the other.
+        survives = all(
             len(lost & owners) <= _promised(owners, self._scenario.backups) for owners, _ in copies
         )
         if survives or named == gone:
