@@ -6,7 +6,7 @@ from collections.abc import Callable, Container, Mapping, Sequence
 from msgspec.structs import replace
 
 from sqlfront_cluster.members.messages import Completed, Init, Terminate
-from sqlfront_cluster.members.participation import member_lost
+from sqlfront_cluster.members.participation import member_left, member_lost
 from sqlfront_cluster.network.transport import Peer
 from sqlfront_engine.job_statistics import JobStatus
 from sqlfront_engine.jobs.execution import Execution
@@ -68,14 +68,15 @@ class Coordination:
             self.execution.fail(OperationalError(f"member {sender} has stopped the query", sqlstate="57014"))
         self.execution.release()
 
-    def lost(self, member: str) -> None:
-        """Handle the loss of a member: if it is a participant that had not answered, the job fails, unless
-        the coordinator has ended the job before; if it is the job's client, the job is cancelled."""
+    def lost(self, member: str, *, leaving: bool = False) -> None:
+        """Handle the loss of a member, or the end of a ``leaving`` one: if it is a participant that had not
+        answered, the job fails, unless the coordinator has ended the job before; if it is the job's client,
+        the job is cancelled."""
         if member in self._clients:
             self.execution.stop(JobStatus.CANCELLED)
         if self._answered(member):
             if self.known:
-                self.execution.fail(member_lost(member))
+                self.execution.fail(member_left(member) if leaving else member_lost(member))
             self.execution.release()
 
     def overdue(self) -> Sequence[str]:

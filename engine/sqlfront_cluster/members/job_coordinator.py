@@ -169,8 +169,9 @@ class JobCoordinator:
         client are cancelled."""
         with self._lock:
             coordinations = self._coordinations.copy().items()
+        leaving = self._member.members.is_leaving(member)
         for number, coordination in coordinations:
-            coordination.lost(member)
+            coordination.lost(member, leaving=leaving)
             with self._lock:
                 self._jobs.forget_coordination(number)
 

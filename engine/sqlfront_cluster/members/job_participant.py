@@ -224,13 +224,14 @@ class JobParticipant:
         participation.hear(peer.name, message, body)
         self._pump(participation, peer)
 
-    def lost(self, peer: Peer) -> None:
-        """Fail the jobs here that need ``peer``: jobs that it coordinates, and jobs for which it was still
+    def lost(self, member: str) -> None:
+        """Fail the jobs here that need ``member``: jobs that it coordinates, and jobs for which it was still
         sending data."""
         with self._lock:
             participations = list(self._participations.values())
+        leaving = self._member.members.is_leaving(member)
         for participation in participations:
-            participation.lost(peer.name)
+            participation.lost(member, leaving=leaving)
 
 
 class _Chain(Mapping[str, object]):

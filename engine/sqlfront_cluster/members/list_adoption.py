@@ -90,6 +90,7 @@ class ListAdoption:
             self._on_list(new)
             fenced = self._others.of(gone)
         for peer in fenced:
+            self._member.gone(peer.name)
             peer.close(f"member {peer.name} was removed from the cluster")
         own = self._member.name
         if own in gone:

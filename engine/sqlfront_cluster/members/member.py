@@ -227,13 +227,18 @@ class Member:
         with self._lock:
             self._jobs.drop_early(peer.name)
             self._jobs.ended.forget_coordinator(peer.name)
-        self._coordinator.lost(peer.name)
-        self._lose(peer)
+        self.gone(peer.name)
         self._listings.lost(peer.name)
         self.requests.lost(peer.name)
 
+    def gone(self, name: str) -> None:
+        """Fail the jobs here that need the member ``name``, which was lost, or has left: the list in use says
+        which."""
+        self._coordinator.lost(name)
+        self._participant.lost(name)
+
     def _lose(self, peer: Peer) -> None:
-        self._participant.lost(peer)
+        self._participant.lost(peer.name)
 
     def received(self, peer: Peer, message: msgspec.Struct, body: Body) -> None:
         """Handle a message of a peer; :mod:`sqlfront_cluster.members.messages` has all messages and their

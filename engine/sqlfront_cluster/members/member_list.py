@@ -81,6 +81,10 @@ class MemberList(msgspec.Struct, frozen=True):
         """Return whether ``name`` is a lite member of this list."""
         return any(member.name == name and member.lite for member in self.members)
 
+    def is_leaving(self, name: str) -> bool:
+        """Return whether ``name`` is a member of this list that is shutting down."""
+        return any(member.name == name and member.leaving for member in self.members)
+
     def accepts(self, version: int) -> bool:
         """Return whether this version of the list agrees with ``version`` in all that matters to a job: then
         a member that uses this version may run a part of a job that was planned with ``version``."""

@@ -6,6 +6,7 @@ from typing import Final, assert_never
 
 import msgspec
 
+from sqlfront_cluster.members.member_list import CHANGED
 from sqlfront_cluster.members.messages import Acknowledge, Data, InputClosed, StreamState
 from sqlfront_cluster.members.wire import JobWire, parcel
 from sqlfront_cluster.network.transport import Body
@@ -145,15 +146,16 @@ class Participation:
         if output is not None:
             output.close()
 
-    def lost(self, member: str) -> None:
-        """Handle the loss of a member: the job fails if that member coordinates the job or still had data to
-        send to this part of it, unless the job was stopped before."""
+    def lost(self, member: str, *, leaving: bool = False) -> None:
+        """Handle the loss of a member, or the end of a ``leaving`` one: the job fails if that member
+        coordinates the job or still had data to send to this part of it, unless the job was stopped
+        before."""
         name = self.roles.get(member, member)
         waiting = any(
             stream.member == name and not remote.finished for stream, remote in self._inputs.items()
         )
         if (waiting or member == self.coordinator) and self.execution.failure() is None:
-            self.execution.fail(member_lost(member))
+            self.execution.fail(member_left(member) if leaving else member_lost(member))
 
     # ---- the checker's questions
 
@@ -231,6 +233,12 @@ def member_lost(member: str) -> OperationalError:
     """Return the error (SQLSTATE 08006) of a job or request that needs ``member``, which has left the cluster
     or can't be reached."""
     return OperationalError(f"member {member} was lost while the query ran on it", sqlstate="08006")
+
+
+def member_left(member: str) -> OperationalError:
+    """Return the error (SQLSTATE 40001) of a job whose Init has reached ``member`` too late: the member has
+    left in good order, once its jobs had ended."""
+    return OperationalError(f"member {member} has left; run the query again", sqlstate=CHANGED)
 
 
 def rows_lost(member: str) -> OperationalError:

@@ -94,7 +94,7 @@ def ended_again_and_again(self: Execution, tasklets: int = 1) -> None:
     COUNT_DOWN(self, tasklets)
 
 
-def lost_without_a_release(self: Coordination, member: str) -> None:
+def lost_without_a_release(self: Coordination, member: str, *, leaving: bool = False) -> None:
     self._answered(member)
 
 

@@ -142,6 +142,22 @@ def test_no_job_fails_because_somebody_leaves(seed: int) -> None:
     assert kept.run(lambda: kept.ends == {"m2": None})
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_a_job_that_reaches_a_member_after_its_end_may_be_run_again(seed: int) -> None:
+    kept = Kept("m0", "m1", "m2", seed=seed)
+    kept.simulation.drop = lambda sender, receiver, message: isinstance(message, Init) and receiver == "m2"
+    dag = DAG()
+    numbers, result = dag.vertex("numbers", Numbers(3), 1), dag.vertex("result", ResultSink(), 1)
+    job = kept.submit(dag.edge(Edge.between(numbers, result).to_one().distribute_to()), "m0")
+    kept.memberships["m2"].leave()
+
+    with pytest.raises(OperationalError, match="m2 has left") as error:
+        kept.read(job)
+    assert error.value.sqlstate == "40001"
+    assert kept.run(lambda: kept.ends == {"m2": None})
+    assert sorted(kept.read(kept.submit(exchanged(), "m0"))) == EVERYTHING
+
+
 def test_new_jobs_avoid_who_leaves() -> None:
     kept = Kept("m0", "m1", "m2")
     last = kept.submit(exchanged(Endless()), "m2")
