@@ -21,6 +21,7 @@ from sqlfront_connectors.memory.spread.table import LOST
 from sqlfront_values.errors import OperationalError
 from tests.cluster.members.chaos import Bug
 from tests.sqlfront.crash_points import CRASHES, Crash, CrashPoints, coverage
+from tests.sqlfront.keeper_faults import KeeperFaults
 from tests.sqlfront.simulated import Killed, Reading, Rows, Statement, TableTown
 
 MEMBERS: Final = ("m0", "m1", "m2")
@@ -38,6 +39,7 @@ class Outcome(msgspec.Struct):
     written: int = 0
     failed: int = 0
     left: int = 0
+    takeovers: int = 0
     steps: int = 0
     #: How often each step was reached at which processes may crash, and how often they crashed there.
     reached: Counter[tuple[str, str]] = msgspec.field(default_factory=Counter)
@@ -53,12 +55,14 @@ class Scenario(msgspec.Struct, frozen=True):
     """What happens besides writes and reads. ``lookups``: rows are looked up and changed by their keys,
     without jobs. ``backups``: the table's backups; while no more members than that are lost, no row is.
     ``leaves``: members leave and join, which loses no row as long as one stays. ``crashes``: processes crash
-    at chosen steps of handovers and writes, the keeper included."""
+    at chosen steps of handovers and writes, the keeper included. ``keepers``: keepers are killed and stopped
+    at random steps and followed by others, which no statement may notice."""
 
     lookups: bool = False
     backups: int = 0
     leaves: bool = False
     crashes: bool = False
+    keepers: bool = False
 
 
 class TableChaos:
@@ -91,6 +95,8 @@ class TableChaos:
         # Whether there was no member at any time: the last one takes its rows with it.
         self._emptied = False
         self._crashes: CrashPoints | None = None
+        takeovers = self.random.randint(1, 3) if scenario.keepers else 0
+        self._keepers = KeeperFaults(self.town, takeovers, self.random)
 
     def _planned(self) -> list[Crash]:
         """Return the crashes to come, at one or two steps."""
@@ -121,7 +127,7 @@ class TableChaos:
             lookups = (lookup for lookup, _ in self._lookups)
             for statement in (*self._writes.values(), *lookups, *self._leaving):
                 statement.kill()
-        self.outcome.steps = self.simulation.steps
+        self.outcome.steps, self.outcome.takeovers = self.simulation.steps, self._keepers.takeovers
         if self._crashes is not None:
             self.outcome.reached, self.outcome.crashed = self._crashes.reached, self._crashes.happened
         return self.outcome
@@ -145,6 +151,8 @@ class TableChaos:
         self._note_members()
         if self._crashes is not None:
             self._crash(self._crashes)
+        if self._scenario.keepers:
+            self._keepers.step()
         if self._breaks and self.random.random() < self._faults:
             self._breaks -= 1
             self._break_something()
@@ -378,9 +386,10 @@ def explore(
     backups: int = 0,
     leaves: bool = False,
     crashes: bool = False,
+    keepers: bool = False,
 ) -> tuple[int, Outcome]:
     """Run seeds of a :class:`Scenario`; a bug names the seed that found it."""
-    scenario = Scenario(lookups, backups, leaves, crashes)
+    scenario = Scenario(lookups, backups, leaves, crashes, keepers)
     total, count = Outcome(), 0
     for seed in seeds:
         try:
@@ -400,6 +409,7 @@ def main() -> int:
     parser.add_argument("--backups", type=int, default=0, help="backups of the table")
     parser.add_argument("--leaves", action="store_true", help="members leave and join besides")
     parser.add_argument("--crashes", action="store_true", help="processes crash at chosen steps")
+    parser.add_argument("--keepers", action="store_true", help="keepers are killed and stopped besides")
     options = parser.parse_args()
     logging.disable(logging.CRITICAL)
     began = time.perf_counter()
@@ -410,12 +420,13 @@ def main() -> int:
         backups=options.backups,
         leaves=options.leaves,
         crashes=options.crashes,
+        keepers=options.keepers,
     )
     seconds = time.perf_counter() - began
     print(
         f"{count} seeds in {seconds:.0f} s ({60 * count / seconds:.0f} a minute): {total.written} writes,"
         f" {total.read} reads and {total.looked_up} lookups of one version each, {total.failed} named errors,"
-        f" {total.left} members left,"
+        f" {total.left} members left, {total.takeovers} takeovers,"
         f" {total.steps:,} events"
     )
     if options.crashes:

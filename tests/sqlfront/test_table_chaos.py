@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from sqlfront.cluster.handover import Handover
 from sqlfront.cluster.service import TableService
+from sqlfront_cluster.members.applied_changes import AppliedChanges
 from sqlfront_cluster.members.cluster_messages import PutDocument
 from sqlfront_cluster.members.keeper import Keeper
 from sqlfront_cluster.members.keeper_documents import KeeperDocuments
@@ -35,6 +36,8 @@ SEEDS = 25
 LEAVING_SEEDS = 8
 #: Seeds of the test command in which processes crash at chosen steps besides.
 CRASHING_SEEDS = 8
+#: Seeds of the test command in which keepers are killed and stopped besides.
+KEEPER_SEEDS = 8
 #: Seeds within which a planted bug has to be found.
 PATIENCE = 1000
 #: At how many points of an UPDATE a member is killed: in the test command, and in `make cluster`.
@@ -69,6 +72,29 @@ def test_members_that_leave_and_join_lose_no_row() -> None:
     assert outcome.left > LEAVING_SEEDS // 4
     assert outcome.read > 0
     assert outcome.written > 0
+
+
+def test_no_statement_notices_that_the_keeper_was_followed_by_another_one() -> None:
+    """Without other faults no statement may fail (:meth:`TableChaos._failed`)."""
+    _, outcome = explore(range(KEEPER_SEEDS), keepers=True)
+
+    assert outcome.takeovers >= KEEPER_SEEDS
+    assert outcome.read > outcome.written > KEEPER_SEEDS
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("backups", [0, 1])
+def test_keepers_that_are_followed_under_many_seeds(backups: int) -> None:
+    _, outcome = explore(range(1000), lookups=True, backups=backups, leaves=backups > 0, keepers=True)
+
+    assert outcome.takeovers > 1000
+
+
+def test_a_keeper_that_knows_no_requests_of_the_former_one_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(AppliedChanges, "find", lambda *_: None)
+
+    with pytest.raises(Bug, match="error though nothing was disturbed"):
+        explore(range(PATIENCE), keepers=True)
 
 
 def test_a_leaving_member_runs_the_jobs_that_were_sent_before() -> None:

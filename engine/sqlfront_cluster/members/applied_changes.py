@@ -35,9 +35,10 @@ class AppliedChanges:
         """Return the version that the request has made; None if it wasn't carried out."""
         return self._versions.get(writer, {}).get(request)
 
-    def keep_only(self, members: Container[str]) -> None:
-        """Forget the requests of all writers that are not in ``members``."""
-        for writer in [each for each in self._versions if each not in members]:
+    def keep_only(self, present: Container[str]) -> None:
+        """Forget the requests of all writers that are not in ``present``, the members and the clients without
+        a place in the member list."""
+        for writer in [each for each in self._versions if each not in present]:
             del self._versions[writer]
 
     def entries(self) -> tuple[AppliedChange, ...]:

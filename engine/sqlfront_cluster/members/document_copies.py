@@ -4,7 +4,7 @@ Requests wait while there is no keeper, or while the keeper's documents are stil
 answer are sent again to the next keeper, which knows which of them were carried out.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from typing import TypeAlias
 
 import msgspec
@@ -22,7 +22,6 @@ from sqlfront_cluster.members.cluster_messages import (
     PutDocument,
 )
 from sqlfront_cluster.members.document import Document
-from sqlfront_cluster.members.member_list import MemberList
 from sqlfront_cluster.members.membership_state import MembershipStatus
 from sqlfront_cluster.members.messages import Message
 from sqlfront_cluster.members.watchers import notify
@@ -156,9 +155,10 @@ class DocumentCopies:
         """Tell the keeper which changes this member has."""
         self._send(DocumentsSeen(self.seen))
 
-    def keep_only(self, members: MemberList) -> None:
-        """With the lock held: forget which requests of former members were carried out."""
-        self._applied.keep_only(members)
+    def keep_only(self, present: Container[str]) -> None:
+        """With the lock held: forget which requests of members and clients that are not ``present`` were
+        carried out."""
+        self._applied.keep_only(present)
 
     # ---- the report to a new keeper
 

@@ -233,7 +233,6 @@ class Keeper:
         self.members = self.members.followed_by(
             self.members.version + 1, members, owners, self._tenure.epoch, invalidate=invalidate
         )
-        self._documents.keep_only(self.members)
         self._tell(MemberListChanged(self.members))
         self._on_list()
 
@@ -291,6 +290,7 @@ class Keeper:
             self._tell(ClientsChanged((name,), gone=True))
         else:
             remember(self._removed, name, reason)
+        self._documents.keep_only(self._known)
         logger.log(logging.WARNING if lost else logging.INFO, "%s", reason)
         if known.joined and not known.observes:
             members, owners = without(self.members, name)

@@ -107,6 +107,7 @@ class KeeperDocuments:
             yield DocumentCopy(key, document.version, document.content)
         yield DocumentKeys(tuple(self.contents), self.version, self._applied.entries())
 
-    def keep_only(self, members: Container[str]) -> None:
-        """Forget which requests of writers were carried out that are not in ``members``."""
-        self._applied.keep_only(members)
+    def keep_only(self, present: Container[str]) -> None:
+        """Forget which requests of writers were carried out that are not in ``present``, the members and the
+        clients without a place in the member list."""
+        self._applied.keep_only(present)

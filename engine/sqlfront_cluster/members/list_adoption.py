@@ -24,9 +24,10 @@ PATIENCE: Final = 1.0
 
 class ListAdoption:
     """The versions of the member list at ``member``. ``others``: the connections with the other members, and
-    the latest version. ``send``: sends a message to the keeper. ``on_list``: called with each new list, with
-    the lock held. ``on_joined``: called when this member has joined. ``on_gone``: called with the reason if
-    the list has this member no more. ``status``: the membership's state, whose lock guards all fields."""
+    the latest version. ``send``: sends a message to the keeper. ``on_present``: called with the names of the
+    members and clients that are present after each change of them, with the lock held. ``on_joined``: called
+    when this member has joined. ``on_gone``: called with the reason if the list has this member no more.
+    ``status``: the membership's state, whose lock guards all fields."""
 
     def __init__(
         self,
@@ -34,7 +35,7 @@ class ListAdoption:
         others: MemberConnections,
         status: MembershipStatus,
         send: Callable[[Message], None],
-        on_list: Callable[[MemberList], None],
+        on_present: Callable[[frozenset[str]], None],
         on_joined: Callable[[], None],
         on_gone: Callable[[str], None],
     ) -> None:
@@ -44,7 +45,7 @@ class ListAdoption:
         self._others = others
         self._status = status
         self._send = send
-        self._on_list, self._on_joined, self._on_gone = on_list, on_joined, on_gone
+        self._on_present, self._on_joined, self._on_gone = on_present, on_joined, on_gone
         # Init messages and requests planned with a list that isn't used here yet.
         self._early: list[tuple[Peer, Init | Request | Submit]] = []
 
@@ -74,6 +75,7 @@ class ListAdoption:
         self._member.clients = present
         gone = before - present
         with self._status.lock:
+            self._on_present(self._present())
             peers = self._others.of(gone)
         for peer in peers:
             peer.close(f"client {peer.name} has gone")
@@ -87,7 +89,7 @@ class ListAdoption:
             if not self._others.is_news(new):
                 return
             gone = self._others.follow(new)
-            self._on_list(new)
+            self._on_present(self._present())
             fenced = self._others.of(gone)
         for peer in fenced:
             self._member.gone(peer.name)
@@ -100,6 +102,9 @@ class ListAdoption:
         self.settle()
         if self._member.members.version < new.version:
             self._status.later(PATIENCE, lambda: self.settle(patient=False))
+
+    def _present(self) -> frozenset[str]:
+        return self._member.clients.union(each.name for each in self._others.latest.members)
 
     def dial(self) -> None:
         """Connect to the members of the latest list that aren't connected."""

@@ -41,7 +41,7 @@ def take_over(recovery: Recovery, epoch: int, now: float) -> TakenOver:
             removed[each.name] = f"member {each.name} was removed: it didn't answer the new keeper"
             logger.warning("%s", removed[each.name])
     members = first_list(found.list, known, epoch, with_documents=bool(documents.contents))
-    documents.keep_only(members)
+    documents.keep_only(known)
     return TakenOver(members, documents, known, removed)
 
 

@@ -129,15 +129,20 @@ def test_without_a_new_keeper_the_members_end_with_their_leases() -> None:
 # ---- changes that are half done
 
 
-@pytest.mark.parametrize("has_it", [("m0",), ("m1",), ("client",), ("m0", "m1", "client"), ()])
-def test_a_change_is_finished_and_answered_once_whoever_had_it(has_it: tuple[str, ...]) -> None:
-    kept = Kept("m0", "m1", "client")
+@pytest.mark.parametrize("writer", ["client", "observer"])
+@pytest.mark.parametrize("has_it", [("m0",), ("m1",), ("m0", "m1"), ()])
+@pytest.mark.parametrize("writer_has_it", [False, True])
+def test_a_change_is_finished_and_answered_once_whoever_had_it(
+    has_it: tuple[str, ...], writer: str, *, writer_has_it: bool
+) -> None:
+    has_it += (writer,) * writer_has_it
+    kept = Kept("m0", "m1", writer)
     put(kept, "m0", "table", b"1", 0)
     kept.simulation.drop = lambda sender, receiver, message: (
         isinstance(message, DocumentChanged) and receiver not in has_it
     )
     outcomes: list[PutOutcome] = []
-    kept.memberships["client"].put("table", b"2", 1, outcomes.append)
+    kept.memberships[writer].put("table", b"2", 1, outcomes.append)
     kept.simulation.pass_time(0.5)
     assert not outcomes or len(has_it) == 3
     kept.simulation.drop = lambda sender, receiver, message: False
