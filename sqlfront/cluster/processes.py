@@ -19,6 +19,7 @@ from sqlfront.config import Config, Launcher
 from sqlfront_cluster.launchers.handover_rules import HandoverRules
 from sqlfront_cluster.launchers.local import LocalCluster
 from sqlfront_cluster.launchers.running import MemberOptions, RunningMember
+from sqlfront_cluster.launchers.store_office import keeper_in
 from sqlfront_cluster.members.outsider import ServiceAccess
 from sqlfront_connectors.base import Partitioning, Table
 from sqlfront_connectors.memory.spread.documents import (
@@ -30,6 +31,7 @@ from sqlfront_connectors.memory.spread.documents import (
 from sqlfront_connectors.memory.spread.table import SpreadTable, TableVersion
 from sqlfront_connectors.spark.executors import cluster as executors
 from sqlfront_engine.file_access import EVERYWHERE, FileAccess
+from sqlfront_engine.scheduler import SystemClock
 from sqlfront_planner.catalog import Catalog, PathTables
 from sqlfront_values.errors import OperationalError, ProgrammingError
 
@@ -251,7 +253,8 @@ class Client(ProcessMembers):
                 handover=HandoverRules(config.handover_timeout, config.force_leave),
             )
             return self._launcher.client(name)
-        keeper, security = find(config.cluster, protection_of(config))
+        place, given = config.cluster, protection_of(config)
+        keeper, security = find(place, given)
         options = MemberOptions(
             name,
             keeper,
@@ -260,8 +263,12 @@ class Client(ProcessMembers):
             observes=not config.lite,
         )
         return RunningMember(
-            options, security, locate=lambda: find(config.cluster or "", protection_of(config))[0]
+            options, security, locate=lambda: self._keeper_in_store(config) or find(place, given)[0]
         )
+
+    def _keeper_in_store(self, config: Config) -> str:
+        """Return the address of the keeper that the job store names, empty = none."""
+        return "" if config.job_store is None else keeper_in(os.fspath(config.job_store), SystemClock())
 
     def look_after(self, caretaker: MakeTableCaretaker) -> None:
         """Begin to repair the session's temporary tables after each change of the cluster: a caretaker, made

@@ -80,6 +80,7 @@ def _member(options: argparse.Namespace) -> int:
         options.allow_user_code,
         _processor_modules(options),
         _handover(options),
+        options.job_store,
     )
     if options.directory is not None:
         return run_in_directory(start, options.directory)
@@ -330,7 +331,11 @@ def _parser() -> argparse.ArgumentParser:
     )
     member.add_argument("--credentials", metavar="FILE", help="holds the secret, and perhaps a certificate")
     _add_observation(member, "where this process serves metrics to Prometheus, host:port (default: nowhere)")
-    _add_job_store(member, "the member stands by")
+    _add_job_store(
+        member,
+        "the member stands by",
+        "; without --directory the store decides which member is the next keeper",
+    )
     _add_file_access(member)
     _add_user_code(member)
     _add_handover(member)
@@ -398,12 +403,12 @@ def _handover(options: argparse.Namespace) -> HandoverRules:
     return HandoverRules(options.handover_timeout, options.force_leave)
 
 
-def _add_job_store(parser: argparse.ArgumentParser, stands_by: str) -> None:
+def _add_job_store(parser: argparse.ArgumentParser, stands_by: str, more: str = "") -> None:
     parser.add_argument(
         "--job-store",
         metavar="DIR|URL",
         help=f"{stands_by} to go on with durable jobs of this store whose process is gone; the files of"
-        " --file-access must include the store and the files of the jobs (default: none)",
+        f" --file-access must include the store and the files of the jobs{more} (default: none)",
     )
 
 

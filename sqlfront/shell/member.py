@@ -2,6 +2,7 @@
 directory."""
 
 import base64
+import logging
 import secrets
 from functools import partial
 from typing import Final
@@ -12,15 +13,21 @@ from sqlfront.cluster.addresses import run_directory
 from sqlfront.cluster.credentials import Credentials, Protection, security_of
 from sqlfront.cluster.private_folder import PrivateFolder
 from sqlfront.cluster.run_files import begin_or_find, clear, leave_credentials, new_sockets
+from sqlfront_cluster.launchers import store_office
 from sqlfront_cluster.launchers.by_hand import FirstMember, join
 from sqlfront_cluster.launchers.child import serve
 from sqlfront_cluster.launchers.handover_rules import NO_HANDOVER, HandoverRules
-from sqlfront_cluster.launchers.keeper_office import CREDENTIALS, HeldOffice, RunFile
+from sqlfront_cluster.launchers.keeper_office import CREDENTIALS, HeldOffice, KeeperOffice, RunFile
+from sqlfront_cluster.launchers.offices import Office, OfficeTenure
 from sqlfront_cluster.launchers.running import MemberService, RunningMember
+from sqlfront_cluster.launchers.store_office import StoreOffice
 from sqlfront_cluster.network.addresses import UNIX_PREFIX
 from sqlfront_cluster.network.tls.security import Security
 from sqlfront_engine.file_access import FileAccess
-from sqlfront_values.errors import ProgrammingError
+from sqlfront_engine.scheduler import SystemClock
+from sqlfront_values.errors import OperationalError, ProgrammingError
+
+logger = logging.getLogger(__name__)
 
 #: Seconds that a member waits for a cluster that another process begins in the same directory.
 _PATIENCE: Final = 30.0
@@ -30,7 +37,8 @@ class MemberStart(msgspec.Struct, frozen=True):
     """The start of a member of a cluster. ``bind``: the member's address, None = a Unix socket.
     ``protection``: the secret and the encryption as given. ``tables``: the member's service. ``files``: the
     files that it may open. ``user_code``: whether it runs functions that others send. ``modules``: modules
-    whose processors it runs anyway. ``rules``: the bounds of its handover."""
+    whose processors it runs anyway. ``rules``: the bounds of its handover. ``store``: the path or URL of the
+    job store, which decides on the keeper if all members have it; None = none."""
 
     bind: str | None
     protection: Protection
@@ -39,6 +47,7 @@ class MemberStart(msgspec.Struct, frozen=True):
     user_code: bool
     modules: tuple[str, ...]
     rules: HandoverRules
+    store: str | None = None
 
     @property
     def address(self) -> str:
@@ -47,9 +56,9 @@ class MemberStart(msgspec.Struct, frozen=True):
             raise ProgrammingError("a member needs an address, --bind, or a cluster's directory, --directory")
         return self.bind
 
-    def joined(self, keeper: str, security: Security, office: str = "") -> RunningMember:
-        """Join the cluster whose keeper is at the address ``keeper``; ``office``: the folder of the keeper's
-        office, empty = none."""
+    def joined(self, keeper: str, security: Security, office: Office | None) -> RunningMember:
+        """Join the cluster whose keeper is at the address ``keeper``; ``office``: the office of keeper, None
+        = none."""
         return join(
             self.address,
             keeper,
@@ -61,7 +70,7 @@ class MemberStart(msgspec.Struct, frozen=True):
             office=office,
         )
 
-    def first(self, security: Security, office: HeldOffice | None = None) -> FirstMember:
+    def first(self, security: Security, office: OfficeTenure | None) -> FirstMember:
         """Begin a cluster, and return its keeper and first member."""
         return FirstMember(
             self.address,
@@ -86,17 +95,45 @@ class MemberStart(msgspec.Struct, frozen=True):
 
 def run_by_address(start: MemberStart, keeper: str | None) -> int:
     """Run a member of the cluster whose keeper is at the address ``keeper``; None: run the keeper and the
-    first member of a new cluster, which ends with this process. Returns the exit code."""
+    first member of a new cluster, which ends with this process unless there is a store. Returns the exit
+    code."""
     security = security_of(start.protection.found())
     if keeper is not None:
-        running = start.joined(keeper, security)
+        running = start.joined(keeper, security, _office(start, keeper))
         return start.serve(running, f"member {running.membership.name} has joined {keeper}")
-    first = start.first(security)
+    if start.store is not None:
+        return _begin_with_store(start, start.store, security)
+    first = start.first(security, None)
     try:
         # The cluster ends with its keeper, so that nobody would read rows that were handed over.
         return start.serve(first.running, _keeps(first), rules=NO_HANDOVER)
     finally:
         first.close()
+
+
+def _office(start: MemberStart, keeper: str) -> Office | None:
+    """Return the office of keeper in the store; None if there is no store, or the keeper doesn't use it."""
+    office = None if start.store is None else StoreOffice.found(start.store, SystemClock(), keeper)
+    if start.store is not None and office is None:
+        logger.warning(
+            "the keeper at %s doesn't use the store %s: the cluster ends with it", keeper, start.store
+        )
+    return office
+
+
+def _begin_with_store(start: MemberStart, store: str, security: Security) -> int:
+    office = store_office.begin(store, SystemClock())
+    try:
+        first = start.first(security, office)
+    except BaseException:
+        office.release(ends=True)
+        raise
+    try:
+        office.announce(first.address, "")
+    except OSError as error:
+        first.close()
+        raise OperationalError(f"the store {store} can't be written: {error}") from error
+    return start.serve(first.running, _keeps(first))
 
 
 def run_in_directory(start: MemberStart, given: str) -> int:
@@ -143,7 +180,8 @@ def _join_there(start: MemberStart, directory: PrivateFolder, running: RunFile) 
     left = Credentials.parsed(directory.read(CREDENTIALS), CREDENTIALS)
     bound = start if start.bind is not None else _at_socket(start, running.folder)
     security = security_of(start.protection.found(left))
-    member = bound.joined(running.address, security, str(directory.path.absolute()))
+    office = KeeperOffice(str(directory.path.absolute()))
+    member = bound.joined(running.address, security, office)
     return start.serve(member, f"member {member.membership.name} has joined {running.address}")
 
 

@@ -30,12 +30,12 @@ def test_one_process_begins_a_cluster(directory: PrivateFolder) -> None:
 
 
 def test_nobody_begins_a_cluster_while_members_of_the_former_one_live(directory: PrivateFolder) -> None:
-    member = KeeperOffice(str(directory.path)).enter()
+    leave = KeeperOffice(str(directory.path)).enter()
     for _ in range(2):
         with pytest.raises(OperationalError, match="has lost its keeper"):
             begin(directory)
     assert not await_end(directory, 0)
-    os.close(member)
+    leave()
     assert await_end(directory, 0)
     begin(directory).release()
 

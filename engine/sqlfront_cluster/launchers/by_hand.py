@@ -2,11 +2,11 @@
 
 import secrets
 
-from sqlfront_cluster.launchers.keeper_office import HeldOffice
+from sqlfront_cluster.launchers.offices import Office, OfficeTenure
 from sqlfront_cluster.launchers.running import MemberOptions, MemberService, RunningMember, network_settings
 from sqlfront_cluster.members.cluster_messages import MESSAGES
 from sqlfront_cluster.members.keeper import Keeper
-from sqlfront_cluster.members.keeper_names import KEEPER
+from sqlfront_cluster.members.keeper_names import KEEPER, keeper_name
 from sqlfront_cluster.members.keeper_settings import KeeperSettings
 from sqlfront_cluster.members.tenure import ONLY_KEEPER
 from sqlfront_cluster.network.addresses import UNIX_PREFIX, Address
@@ -31,15 +31,15 @@ def join(
     *,
     user_code: bool = False,
     processor_modules: tuple[str, ...] = (),
-    office: str = "",
+    office: Office | None = None,
 ) -> RunningMember:
     """Start a member at the address ``bind`` (port 0: a free port) and wait until it has joined the cluster
     whose keeper is at the address ``keeper``. ``security``: the secret and the encryption of the cluster.
     ``service``: the member's :class:`~sqlfront_cluster.launchers.running.MemberService`, None = none.
     ``files``: the files that the member may open. ``user_code``: whether the member runs functions that other
     members send. ``processor_modules``: modules whose processors the member runs anyway. ``office``: the
-    folder of the keeper's office, where the member finds the keeper, and may become the keeper; empty = none.
-    Raises OperationalError if the member can't join."""
+    office of keeper, where the member finds the keeper, and may become the keeper; None = none. Raises
+    OperationalError if the member can't join."""
     options = MemberOptions(
         new_name(bind),
         keeper,
@@ -47,9 +47,8 @@ def join(
         files=files,
         user_code=user_code,
         processor_modules=processor_modules,
-        office=office,
     )
-    return RunningMember(options, security, service)
+    return RunningMember(options, security, service, office=office)
 
 
 class FirstMember:
@@ -71,9 +70,10 @@ class FirstMember:
         *,
         user_code: bool = False,
         processor_modules: tuple[str, ...] = (),
-        office: HeldOffice | None = None,
+        office: OfficeTenure | None = None,
     ) -> None:
-        transport = TcpTransport(network_settings(security), MESSAGES, listen=[bind], name=KEEPER)
+        name = KEEPER if office is None else keeper_name(office.epoch)
+        transport = TcpTransport(network_settings(security), MESSAGES, listen=[bind], name=name)
         self.address = transport.addresses[0]
         self._office = office
         self.keeper = Keeper(
@@ -92,9 +92,9 @@ class FirstMember:
                 files=files,
                 user_code=user_code,
                 processor_modules=processor_modules,
-                office="" if office is None else str(office.folder.absolute()),
             )
-            self.running = RunningMember(options, security, service)
+            others = None if office is None else office.office()
+            self.running = RunningMember(options, security, service, office=others)
             if office is not None:
                 self.running.keep(self.keeper, office)
         except BaseException:

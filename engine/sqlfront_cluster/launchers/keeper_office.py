@@ -11,7 +11,9 @@ file ``members`` as long as its process lives, so that nobody begins another clu
 
 import fcntl
 import os
+from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -51,6 +53,10 @@ class HeldOffice:
         self.folder = folder
         self._descriptor = descriptor
 
+    def office(self) -> "KeeperOffice":
+        """Return the office as the members of its cluster see it."""
+        return KeeperOffice(str(self.folder.absolute()))
+
     def is_held(self) -> bool:
         """Return whether no other process has taken the office."""
         try:
@@ -68,8 +74,14 @@ class HeldOffice:
             content = {**msgspec.json.decode(credentials.read_bytes(), type=dict), "address": address}
             _replace(credentials, msgspec.json.encode(content))
 
-    def release(self) -> None:
-        """Give up the office; to be called once."""
+    @property
+    def begins(self) -> bool:
+        """Whether the keeper begins its cluster, so that it follows nobody."""
+        return self.epoch == 1
+
+    def release(self, *, ends: bool = False) -> None:
+        """Give up the office; to be called once. ``ends`` makes no difference: the system tells others that
+        nobody has the lock."""
         os.close(self._descriptor)
 
 
@@ -90,15 +102,15 @@ class KeeperOffice:
         """Return whether the cluster is being stopped."""
         return (self.folder / STOPPING).exists()
 
-    def enter(self) -> int:
-        """Show that this process is a member of the cluster, as long as the file descriptor that is returned
-        is open. Raises OperationalError if the folder can't be used."""
+    def enter(self) -> Callable[[], None]:
+        """Show that this process is a member of the cluster, until the function that is returned is called.
+        Raises OperationalError if the folder can't be used."""
         try:
             descriptor = os.open(self.folder / PRESENCE, _FLAGS, _FILE_MODE)
         except OSError as error:
             raise OperationalError(f"{self.folder / PRESENCE} can't be used: {error.strerror}") from error
         fcntl.flock(descriptor, fcntl.LOCK_SH)
-        return descriptor
+        return partial(os.close, descriptor)
 
     def has_members(self) -> bool:
         """Return whether a process that is a member of the folder's cluster is alive."""

@@ -4,7 +4,8 @@ import logging
 import threading
 from typing import Final
 
-from sqlfront_cluster.launchers.keeper_office import HeldOffice, KeeperOffice, RunFile
+from sqlfront_cluster.launchers.keeper_office import RunFile
+from sqlfront_cluster.launchers.offices import Office, OfficeTenure
 from sqlfront_cluster.members.cluster_messages import MESSAGES
 from sqlfront_cluster.members.keeper import Keeper
 from sqlfront_cluster.members.keeper_connection import KeeperContact
@@ -31,12 +32,12 @@ class KeeperCandidate:
     def __init__(
         self,
         membership: Membership,
-        office: KeeperOffice,
+        office: Office,
         network: NetworkSettings,
     ) -> None:
         self.keeper: Keeper | None = None
         self._membership, self._office, self._network = membership, office, network
-        self._held: HeldOffice | None = None
+        self._held: OfficeTenure | None = None
         self._lost = threading.Event()
         self._closed = threading.Event()
         self._lock = threading.Lock()
@@ -79,11 +80,18 @@ class KeeperCandidate:
         name = self._membership.name
         return members.index(name) if self._membership.joined and name in members else None
 
-    def _begin(self, held: HeldOffice, former: RunFile) -> None:
+    def _begin(self, held: OfficeTenure, former: RunFile) -> None:
         logger.warning("member %s becomes the keeper (epoch %d)", self._membership.name, held.epoch)
+        own = self._membership.settings.address
         try:
-            transport = _listening(self._network, former.address, held.epoch)
+            transport = _listening(self._network, former.address or own, own, held.epoch)
         except BaseException:
+            held.release()
+            raise
+        try:
+            held.announce(transport.addresses[0], former.folder)
+        except BaseException:  # nobody would find this keeper
+            transport.close()
             held.release()
             raise
         with self._lock:
@@ -92,12 +100,11 @@ class KeeperCandidate:
             )
             self.keeper = Keeper(transport, SystemClock(), settings, tenure=held)
             self._held = held
-            held.announce(transport.addresses[0], former.folder)
             closed = self._closed.is_set()
         if closed:
             self.close()
 
-    def keep(self, keeper: Keeper, held: HeldOffice) -> None:
+    def keep(self, keeper: Keeper, held: OfficeTenure) -> None:
         """Note that this process has the ``keeper``, with the office ``held``, from the cluster's beginning
         on."""
         with self._lock:
@@ -122,16 +129,18 @@ class KeeperCandidate:
             held, self._held = self._held, None
         if keeper is not None and held is not None:
             keeper.resign()
-            held.release()
+            held.release(ends={*keeper.members.data_members} <= {self._membership.name})
 
 
-def _listening(network: NetworkSettings, former: str, epoch: int) -> TcpTransport:
-    """Return a transport of the keeper of ``epoch`` at the address of the former keeper; at another address
-    of the same host if the former keeper's process still has that one."""
+def _listening(network: NetworkSettings, former: str, own: str, epoch: int) -> TcpTransport:
+    """Return a transport of the keeper of ``epoch`` at the address of the former keeper. If the former
+    keeper's process still has that address, or the address is another machine's, the transport is at another
+    address of the host of this member, whose address is ``own``."""
     name = keeper_name(epoch)
     try:
         return TcpTransport(network, MESSAGES, listen=[former], name=name)
     except OperationalError:
-        place = Address.parse(former)
-        other = str(Address(place.host)) if place.path is None else f"{UNIX_PREFIX}{place.path}.{epoch}"
+        place, here = Address.parse(former), Address.parse(own)
+        by_path = place.path is not None
+        other = f"{UNIX_PREFIX}{place.path}.{epoch}" if by_path else str(Address(here.host or place.host))
         return TcpTransport(network, MESSAGES, listen=[other], name=name)

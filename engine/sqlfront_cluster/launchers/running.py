@@ -10,8 +10,9 @@ from typing import Final, Protocol, Self
 import msgspec
 
 from sqlfront_cluster.launchers.handover_rules import DEFAULT_RULES, HandoverRules
-from sqlfront_cluster.launchers.keeper_office import HeldOffice, KeeperOffice
+from sqlfront_cluster.launchers.keeper_office import KeeperOffice
 from sqlfront_cluster.launchers.next_keeper import KeeperCandidate
+from sqlfront_cluster.launchers.offices import Office, OfficeTenure
 from sqlfront_cluster.members.cluster_messages import MESSAGES
 from sqlfront_cluster.members.keeper import Keeper
 from sqlfront_cluster.members.keeper_names import KEEPER
@@ -126,8 +127,9 @@ class RunningMember:
     the member has joined its cluster.
 
     ``security``: the secret and the encryption of the cluster. ``service``: the member's service, None =
-    none. ``locate``: returns the present address of the keeper; None = found by the options. Raises
-    OperationalError if the cluster doesn't exist or refuses the member.
+    none. ``locate``: returns the present address of the keeper; None = found by the office or the options.
+    ``office``: the office of keeper in which the member takes the keeper's place when it is gone; None =
+    that of the options. Raises OperationalError if the cluster doesn't exist or refuses the member.
     """
 
     def __init__(
@@ -136,6 +138,7 @@ class RunningMember:
         security: Security,
         service: MemberService | None = None,
         locate: Callable[[], str] | None = None,
+        office: Office | None = None,
     ) -> None:
         #: The reason for the member's end; None before the end, and after leaving or closing.
         self.error: OperationalError | None = None
@@ -156,7 +159,8 @@ class RunningMember:
             user_code=options.user_code,
             processor_modules=options.processor_modules,
         )
-        office = KeeperOffice(options.office) if options.office else None
+        if office is None and options.office:
+            office = KeeperOffice(options.office)
         self.membership = Membership(
             self.engine,
             transport,
@@ -173,12 +177,12 @@ class RunningMember:
             locate or (None if office is None else lambda: _address(office, options.keeper)),
         )
         self._candidate: KeeperCandidate | None = None
-        # Shows others in the office's folder that this process is a member; None = no office.
-        self._presence: int | None = None
+        # Ends what shows others that this process is a member of the office's cluster.
+        self._leave_office: Callable[[], None] = _nothing
         self.service = service or Resources()
         try:
             if office is not None and options.listen:
-                self._presence = office.enter()
+                self._leave_office = office.enter()
             self.service.attach(self)
             self.membership.join()
             self._await_joined(options)
@@ -209,7 +213,7 @@ class RunningMember:
         self._joined_or_ended.set()
         self.ended.set()
 
-    def keep(self, keeper: Keeper, held: HeldOffice) -> None:
+    def keep(self, keeper: Keeper, held: OfficeTenure) -> None:
         """Note that the ``keeper`` of the cluster, with the office ``held``, is in this process: it ends with
         the member, and another member becomes the keeper then. The member's options must have an office."""
         assert self._candidate is not None
@@ -234,9 +238,8 @@ class RunningMember:
             self._candidate.close()
         self.engine.close()
         self.membership.close()
-        if self._presence is not None:
-            os.close(self._presence)
-            self._presence = None
+        leave, self._leave_office = self._leave_office, _nothing
+        leave()
 
     def __enter__(self) -> Self:
         return self
@@ -300,10 +303,14 @@ class KeptCluster(ClosingContext):
             self._changed.notify_all()
 
 
-def _address(office: KeeperOffice, former: str) -> str:
+def _address(office: Office, former: str) -> str:
     """Return the address of the office's keeper; ``former`` if there is none."""
     present = office.present()
-    return former if present is None else present.address
+    return (present.address if present is not None else "") or former
+
+
+def _nothing() -> None:
+    """Do nothing."""
 
 
 def reason_of(error: Error | None) -> str:

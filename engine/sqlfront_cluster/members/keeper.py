@@ -79,8 +79,8 @@ class Keeper:
 
     It is the :class:`~sqlfront_cluster.network.transport.Receiver` of ``transport``, whose name is
     :func:`~sqlfront_cluster.members.keeper_names.keeper_name` of the epoch. ``on_list``: called after every
-    change of the member list; it must not block. ``tenure``: the right to be the keeper; an epoch above 1
-    means that the keeper follows another one. ``on_superseded``: called once when another process has become
+    change of the member list; it must not block. ``tenure``: the right to be the keeper, of a new cluster
+    or after another keeper. ``on_superseded``: called once when another process has become
     the keeper; this keeper then says nothing more.
     """
 
@@ -110,7 +110,7 @@ class Keeper:
         self._looked = clock.now()
         # A former keeper may have answered heartbeats for one more period.
         deadline = self._looked + settings.silence_limit + self._period
-        self._recovery = Recovery(deadline) if tenure.epoch > 1 else None
+        self._recovery = None if tenure.begins else Recovery(deadline)
         self._forget_timer = clock.call_at(self._looked + self._period, self._look)
         transport.start(self)
 
@@ -349,7 +349,13 @@ class Keeper:
         whether another process has become the keeper; if so, this keeper ends in silence."""
         if self._closed:
             return False
-        if not self._tenure.is_held():
+        try:
+            held = self._tenure.is_held()
+        except OSError as error:
+            # Others may have become the keeper meanwhile: say nothing until that is known.
+            logger.warning("the keeper can't find out whether another one has followed it: %s", error)
+            return False
+        if not held:
             self._resign()
             return False
         return True
@@ -396,6 +402,8 @@ class Keeper:
         with self._lock:
             now = self._clock.now()
             if not self._confirm():
+                if not self._closed:
+                    self._forget_timer = self._clock.call_at(now + self._period, self._look)
                 return
             if self._recovery is not None:
                 self._look_in_recovery(self._recovery, now)

@@ -12,14 +12,19 @@ class Tenure(Protocol):
     def epoch(self) -> int:
         """The keeper's epoch, from 1 on: higher than the epochs of all former keepers of the cluster."""
 
+    @property
+    def begins(self) -> bool:
+        """Whether the keeper begins its cluster; otherwise it follows another keeper."""
+
     def is_held(self) -> bool:
-        """Return whether no other process has become the keeper since."""
+        """Return whether no other process has become the keeper since. Raises OSError if that can't be found
+        out now."""
 
 
 class _OnlyKeeper:
     """The tenure of a keeper that nobody can follow."""
 
-    epoch = 1
+    epoch, begins = 1, True
 
     def is_held(self) -> bool:
         """Return True."""
@@ -40,7 +45,8 @@ class RecentTenure:
         self._confirmed = clock.now()
 
     def is_held(self) -> bool:
-        """Return whether no other process had become the keeper a period ago."""
+        """Return whether no other process had become the keeper a period ago. Raises OSError if that can't be
+        found out now."""
         now = self._clock.now()
         if now - self._confirmed >= self._period:
             if not self._tenure.is_held():

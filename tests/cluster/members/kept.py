@@ -25,7 +25,7 @@ class SimulatedTenure:
     """The right to be the keeper, as long as nobody has taken the office since."""
 
     def __init__(self, kept: "Kept", epoch: int) -> None:
-        self.epoch = epoch
+        self.epoch, self.begins = epoch, epoch == 1
         self._kept = kept
 
     def is_held(self) -> bool:

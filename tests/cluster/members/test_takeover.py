@@ -19,7 +19,7 @@ from sqlfront_values.errors import OperationalError
 from tests.cluster.members.chaos import Bug
 from tests.cluster.members.cluster import Endless
 from tests.cluster.members.keeper_chaos import explore
-from tests.cluster.members.kept import Kept
+from tests.cluster.members.kept import Kept, SimulatedTenure
 from tests.cluster.members.test_membership import EVERYTHING, exchanged, put
 
 
@@ -194,6 +194,26 @@ def test_a_former_keeper_that_wakes_up_decides_nothing() -> None:
     assert kept.keeper.documents == content
     assert kept.ends == {} and kept.agreed()
     assert not former._confirm()
+
+
+def test_a_keeper_that_cannot_find_out_whether_it_was_followed_says_nothing_until_it_can(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    kept = Kept("m0", "m1")
+
+    def fail(self: SimulatedTenure) -> bool:
+        raise OSError("the store doesn't answer")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(SimulatedTenure, "is_held", fail)
+        kept.simulation.pass_time(1.1)
+        kept.said.clear()
+        kept.simulation.pass_time(2)
+        assert not [message for sender, _, message in kept.said if sender == KEEPER]
+    kept.simulation.pass_time(20)
+    assert kept.ends == {} and kept.agreed()
+    kept.kill("m1")  # it still looks after its members
+    assert kept.run(lambda: "m1" not in kept.keeper.members, 8)
 
 
 def test_members_ignore_messages_of_lower_epochs() -> None:
