@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from sqlfront.db_types import ColumnDescription, describe
 from sqlfront.results.result import Parameters, Result, Statistics
-from sqlfront.session import PreparedStatement, Session
+from sqlfront.session import Session
 from sqlfront_engine.closing import ClosingContext
 from sqlfront_engine.jobs.query_run import Progress, QueryRun
 from sqlfront_planner.tokens.parameters import refuse_surplus
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import polars
 
     from sqlfront import many_rows
+    from sqlfront.prepared import PreparedStatement
     from sqlfront_connectors.arrow import ArrowSource
 else:
     many_rows = lazy_module("sqlfront.many_rows")
@@ -28,7 +29,7 @@ else:
 
 class Executable(Protocol):
     """An object that a cursor executes in place of a statement's text, such as a
-    :class:`~sqlfront.session.PreparedStatement`."""
+    :class:`~sqlfront.prepared.PreparedStatement`."""
 
     @property
     def text(self) -> str:
@@ -95,7 +96,7 @@ class Connection:
         whose ``rowcount`` is the sum over all runs. Raises ProgrammingError if the statement gives rows."""
         return self.cursor().executemany(operation, seq_of_parameters)
 
-    def prepare(self, operation: str) -> PreparedStatement:
+    def prepare(self, operation: str) -> "PreparedStatement":
         """Return a prepared statement, whose text is parsed once, to be run many times with other parameters:
         by its own ``execute``, or by a cursor, which takes it in place of a text."""
         return self.session.prepare(operation)

@@ -6,31 +6,30 @@
 
 import os
 import weakref
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from sqlfront.config import Config, Launcher
+from sqlfront.config import Config
 from sqlfront.lanes.request import StatementRequest
+from sqlfront.late_context import LateContext, path_table
 from sqlfront.results.result import Parameters, Result
 from sqlfront.results.spark_names import SESSION_NAMES, NeedsSpark
+from sqlfront.session_members import has_members, open_members
 from sqlfront.state.context import Context
 from sqlfront.state.home import Home, files_of, files_of_client
 from sqlfront.state.options import Options
 from sqlfront.walk import walk
-from sqlfront_connectors import base as tables
 from sqlfront_engine.closing import ClosingContext
 from sqlfront_engine.engine import Engine, JobConfig
-from sqlfront_engine.file_access import FileAccess
 from sqlfront_engine.forks import inherited, when_forgotten
 from sqlfront_engine.jobs.query_run import QueryRun
-from sqlfront_engine.memory import MemoryBudget
 from sqlfront_planner.binder import NO_ARGUMENTS, Arguments
-from sqlfront_planner.catalog import Catalog, Entry, TableEntry
+from sqlfront_planner.catalog import Catalog, TableEntry
 from sqlfront_planner.lanes import Lane
-from sqlfront_planner.plan_cache import CachedPlan, PlanCache, arguments_key
-from sqlfront_planner.statement import is_about_jobs, is_query
+from sqlfront_planner.plan_cache import PlanCache
+from sqlfront_planner.statement import is_query
 from sqlfront_values.errors import NO_MEMORY, Error, InterfaceError, NotSupportedError, ProgrammingError
 from sqlfront_values.expressions import Literal
 from sqlfront_values.java.surrogates import well_formed
@@ -39,18 +38,15 @@ from sqlfront_values.settings import Settings
 
 if TYPE_CHECKING:
     from sqlfront import frames as frame_names
+    from sqlfront import hints, prepared
     from sqlfront import pipeline as pipelines
-    from sqlfront import system_tables
-    from sqlfront.cluster import Cluster, opening
+    from sqlfront.cluster import Cluster
     from sqlfront.cluster import caretaker as caretakers
     from sqlfront.commands import copies
     from sqlfront.commands import jobs as job_commands
     from sqlfront.created_frames import forms as created_frames
-    from sqlfront.information_schema import service as information_schema
     from sqlfront.jobs import service as job_services
     from sqlfront.jobs.durable_job import DurableJob
-    from sqlfront.jobs.job_plan import JobPlan
-    from sqlfront.jobs.job_session import StoredTarget
     from sqlfront.lanes import light
     from sqlfront.light_jobs import found_jobs
     from sqlfront.light_jobs import submission as light_submission
@@ -62,22 +58,18 @@ if TYPE_CHECKING:
     from sqlfront.spark import start as spark_start
     from sqlfront.spark.frame import Frame
     from sqlfront.state.plans import Plan
-    from sqlfront_cluster.members.member import Member
     from sqlfront_connectors import arrow, registry
     from sqlfront_engine.dag import DAG
-    from sqlfront_engine.durable.event_store.events import JobSubmitted
     from sqlfront_planner import planning
-    from sqlfront_planner.logical import LogicalPlan
     from sqlfront_values import evaluation_errors
 else:
     created_frames = lazy_module("sqlfront.created_frames.forms")
     frame_names = lazy_module("sqlfront.frames")
     pipelines = lazy_module("sqlfront.pipeline")
-    system_tables = lazy_module("sqlfront.system_tables")
-    opening = lazy_module("sqlfront.cluster.opening")
+    hints = lazy_module("sqlfront.hints")
+    prepared = lazy_module("sqlfront.prepared")
     caretakers = lazy_module("sqlfront.cluster.caretaker")
     copies = lazy_module("sqlfront.commands.copies")
-    information_schema = lazy_module("sqlfront.information_schema.service")
     watching = lazy_module("sqlfront.observability.watching")
     job_services = lazy_module("sqlfront.jobs.service")
     job_commands = lazy_module("sqlfront.commands.jobs")
@@ -121,8 +113,8 @@ class Session(ClosingContext):
                 undo.callback(start.close)
             files = files_of(config, home) if cluster is None else cluster.engine.files
             own = None
-            if cluster is None and _has_members(config):
-                own = cluster = _open_cluster(config, start, files)
+            if cluster is None and has_members(config):
+                own = cluster = open_members(config, start, files)
             if cluster is None:
                 engine = Engine(config.workers, memory_limit=config.memory_limit, files=files)
             else:
@@ -132,7 +124,7 @@ class Session(ClosingContext):
                 engine.files = files = files_of_client(config, own)
             plans: PlanCache[Plan] = PlanCache(config.plan_cache)
             runner = engine if cluster is None else cluster.coordinator
-            parts = _WithContext()
+            parts = LateContext()
             store = None
             if config.job_store is not None:
                 members = cluster if cluster is not None and cluster.door is not None else None
@@ -140,12 +132,12 @@ class Session(ClosingContext):
                 address = os.fspath(config.job_store)
                 store = job_services.JobService(address, engine, parts, members, limit)
                 undo.callback(store.close)
-            path_table = partial(_path_table, runner, plans, store, files, engine.memory, parts)
+            find_table = partial(path_table, runner, plans, store, files, engine.memory, parts)
             observer = None
             if config.is_observed:
                 observer = watching.observer_of(config, runner, plans, lambda: options.settings)
                 undo.callback(observer.close)
-            catalog = Catalog(path_table) if cluster is None else cluster.catalog(path_table, files)
+            catalog = Catalog(find_table) if cluster is None else cluster.catalog(find_table, files)
             #: The lane to the Spark session beside this session; None without Spark.
             self.spark = None if start is None else spark_lane.SparkLane(start)
             #: The state that the session's statements work on.
@@ -294,16 +286,16 @@ class Session(ClosingContext):
         if error.sqlstate == NO_MEMORY and error.hint is None and self._may_be_durable(text):
             error.hint = "SET sqlfront.lane = durable runs the query as a durable job"
         if self.spark is None and error.hint is None and isinstance(error, NotSupportedError):
-            error.hint = _spark_hint(error, text)
+            error.hint = hints.spark_hint(error, text)
         return error
 
     def _may_be_durable(self, text: str) -> bool:
         return self.context.jobs is not None and self.options.lane != Lane.DURABLE and is_query(text)
 
-    def prepare(self, text: str) -> "PreparedStatement":
+    def prepare(self, text: str) -> "prepared.PreparedStatement":
         """Return a prepared statement of ``text``. The text is parsed and planned at the first execution,
         not here."""
-        return PreparedStatement(self, text)
+        return prepared.PreparedStatement(self, text, self._execute)
 
     def run_pipeline(
         self,
@@ -454,125 +446,6 @@ for _name, _instead in SESSION_NAMES.items():
     setattr(Session, _name, NeedsSpark(_name, "session", _instead))
 
 
-class PreparedStatement:
-    """A statement that is planned once and run often: later executions neither parse nor plan its text. The
-    statement keeps its plan as long as the plan is current, even if the session's plan cache drops the plan.
-    ``?`` takes a sequence of values, ``:name`` a mapping.
-
-    Made by :meth:`sqlfront.Connection.prepare`; threads may share a prepared statement.
-
-    >>> import sqlfront
-    >>> add = sqlfront.connect().prepare("SELECT ? + 1 AS n")
-    >>> add.execute([1]).collect(), add.execute([41]).collect()
-    ([Row(n=2)], [Row(n=42)])
-    """
-
-    def __init__(self, session: "Session", text: str) -> None:
-        self._session = session
-        #: The statement's text.
-        self.text = text
-        # Invariant: replaced as a whole. The plan, the key of the plan's settings and arguments, and the
-        # values of the text's literals.
-        self._held: tuple[CachedPlan[Plan], object, tuple[object, ...]] | None = None
-
-    def execute(
-        self,
-        parameters: Parameters | None = None,
-        *,
-        timeout: float | None = None,
-        query: QueryRun | None = None,
-    ) -> Result:
-        """Run the statement with the values ``parameters``, and return its result. ``timeout`` in seconds
-        overrides the session's timeout; ``query``: the statement's run from :meth:`Session.begin`, None = a
-        new run. Raises the errors of the statement."""
-        session = self._session
-        observer = session.context.observer
-        if observer is None or session.closed:
-            return self._execute(parameters, timeout, query)
-        run = partial(self._execute, parameters, timeout)
-        return observer.observe(self.text, query or session.begin(self.text), run)
-
-    def _execute(
-        self,
-        parameters: Parameters | None,
-        timeout: float | None,
-        query: QueryRun | None,
-        observation: "Observation | None" = None,
-    ) -> Result:
-        """Run the statement as :meth:`execute` does: by the plan that the statement holds if the plan is
-        current, else by the text. ``observation`` collects metrics and traces; None = nobody observes the
-        statement."""
-        session, held = self._session, self._held
-        context, spark = session.context, session.spark
-        settled = spark is None or spark.is_settled
-        if held is None or not settled or session.closed or context.bases:
-            return self._by_text(parameters, timeout, query, observation)
-        try:
-            arguments, (cached, key, literals) = session.arguments(parameters), held
-        except Error:  # perhaps for a parameter that only Spark knows
-            return self._by_text(parameters, timeout, query, observation)
-        try:
-            now = context.plan_key, arguments_key(arguments, cached)
-            if key == now and cached.is_current(context.catalog):
-                values = (*arguments.values, *literals) if literals else arguments.values
-                query = context.limited(self.text, timeout, query)
-                current = cached.plan, values
-                request = StatementRequest(
-                    self.text, arguments, timeout, query, held=current, observation=observation
-                )
-                return walk(request, context)
-        except Error as error:
-            session.locate(error, self.text)
-            raise
-        except Exception as error:
-            raise session.locate(evaluation_errors.foreign_error(error), self.text) from error
-        return self._by_text(arguments, timeout, query, observation)
-
-    def held_plan(
-        self, arguments: Arguments, accept: "Callable[[CachedPlan[Plan]], bool]"
-    ) -> "tuple[CachedPlan[Plan], tuple[object, ...]] | None":
-        """Return the plan that this object has kept from an earlier execution, with the values of the
-        literals in the text that became parameters of the plan. None if no plan is kept, if the plan is not
-        current or was made for other types or settings, or if ``accept`` returns False for the plan."""
-        held, context = self._held, self._session.context
-        if held is None:
-            return None
-        cached, key, literals = held
-        now = context.plan_key, arguments_key(arguments, cached)
-        if key != now or not accept(cached) or not cached.is_current(context.catalog):
-            return None
-        return cached, literals
-
-    def _by_text(
-        self,
-        parameters: Parameters | Arguments | None,
-        timeout: float | None,
-        query: QueryRun | None,
-        observation: "Observation | None",
-    ) -> Result:
-        """Parse, plan and run the statement's text, and hold the plan for later executions. A statement that
-        Spark ran has no plan to hold."""
-        session, context = self._session, self._session.context
-        session.check_open()
-        result = session._execute(self.text, parameters, timeout, query, observation)
-        if result.stats.lane == Lane.SPARK:
-            return result
-        arguments, key = session.arguments(parameters), context.plan_key
-        found = context.plans.find(self.text, arguments, key, context.catalog)
-        if found is not None:
-            cached, literals = found
-            self._held = cached, (key, arguments_key(arguments, cached)), literals
-            context.plans.add_holder(self)
-        return result
-
-    def sweep(self, catalog: Catalog) -> None:
-        """Release the kept plan if the tables in ``catalog`` have changed since the plan was made, so that
-        old versions of tables aren't held in memory."""
-        held = self._held
-        if held is not None and not held[0].is_current(catalog):
-            self._held = None
-
-
 #: The sessions of this process.
 _sessions: "Final[weakref.WeakSet[Session]]" = weakref.WeakSet()
 
@@ -583,39 +456,6 @@ def _leave_sessions() -> None:
 
 
 os.register_at_fork(after_in_child=_leave_sessions)
-
-
-#: The SQLSTATE of a lack of memory.
-#: Conditions of statements about tables and schemas of sqlfront, or that Spark refuses, too.
-_NOT_SPARKS: Final = frozenset(
-    f"UNSUPPORTED_FEATURE.{each}" for each in ("CATALOG_OPERATION", "DROP_DATABASE", "TABLE_OPERATION")
-)
-
-
-def _spark_hint(error: NotSupportedError, text: str) -> str | None:
-    """The hint that a Spark session would run the statement, and how to get a Spark session; None if Spark
-    would not run the statement either."""
-    if error.condition in _NOT_SPARKS or is_about_jobs(text):
-        return None
-    what = "the query" if is_query(text) else "the statement on Spark's own tables"
-    return f"a Spark session runs {what}: connect(spark=...), or sqlfront --spark local[2] in the shell."
-
-
-def _has_members(config: Config) -> bool:
-    """Return whether the configuration asks for a cluster: more than one member, a cluster's address, or a
-    launcher that starts processes."""
-    return (config.members or 1) > 1 or config.cluster is not None or config.launcher is not Launcher.EMBEDDED
-
-
-def _open_cluster(
-    config: Config, start: "spark_start.SparkStart | None", files: FileAccess
-) -> "Cluster | None":
-    """Start or join the members that the configuration asks for, and return them as a cluster; None if it
-    asks for none. If the members live on Spark's executors, the Spark session is started first."""
-    if start is None or config.launcher is not Launcher.SPARK:
-        return opening.open_cluster(config, None, files)
-    spark = start.wait("members live on Spark's executors").link.spark
-    return opening.open_cluster(config, spark, files)
 
 
 def _free(
@@ -633,71 +473,3 @@ def _free(
     home.remove()
     if start is not None:
         start.close()
-
-
-class _WithContext:
-    """Functions that other parts of a session call, and that need the session's context. The context is made
-    after those parts, so that ``context`` is set later. The methods give the tables of ``information_schema``
-    and the sources, targets and rows of durable jobs."""
-
-    def __init__(self) -> None:
-        self.context: weakref.ref[Context] | None = None
-        self._tables: information_schema.InformationSchema | None = None
-
-    def table(self, name: str) -> "tables.Table":
-        """Return the table ``information_schema.name`` with its current rows. Raises TABLE_OR_VIEW_NOT_FOUND
-        if there is no such table."""
-        if self._tables is None:
-            assert self.context is not None
-            self._tables = information_schema.InformationSchema(self.context)
-        return self._tables.table(name)
-
-    def entries(self) -> "tuple[Entry, ...]":
-        """Return the entries of the session's catalog."""
-        return self._opened().catalog.entries()
-
-    def target(self, submitted: "JobSubmitted") -> "StoredTarget | None":
-        """Return the object that puts the rows of a durable job into the job's target table or directory;
-        None for a query, whose rows stay in the job's files."""
-        return job_commands.target_of(self._opened(), submitted)
-
-    def sources(self, plan: "JobPlan", settings: "Settings", *, versions: bool) -> Mapping[str, object]:
-        """Return the sources that a durable job with the ``plan`` and the ``settings`` reads, by key, for a
-        takeover of the job: the tables of Spark, and if ``versions``, the versions of spread tables. Raises
-        OperationalError if a spread table has changed, or isn't known here; Spark isn't asked yet."""
-        return job_commands.sources_of(self._opened(), plan, settings, versions=versions)
-
-    def _opened(self) -> Context:
-        context = None if self.context is None else self.context()
-        if context is None:
-            raise InterfaceError("the session is closed")
-        return context
-
-    def read(self, plan: "LogicalPlan") -> Result:
-        """Run a logical plan as a light job, and return its result. Raises InterfaceError if the session is
-        gone."""
-        context = self._opened()
-        return light.run_plan(context, planning.plan_logical(plan, context.settings, context.target))
-
-
-def _path_table(
-    runner: "Engine | Member",
-    plans: "PlanCache[Plan]",
-    jobs: "job_services.JobService | None",
-    files: FileAccess,
-    memory: MemoryBudget,
-    parts: _WithContext,
-    format_name: str,
-    path: str,
-) -> "tables.Table | None":
-    """Return the table that ``format_name.path`` names in a query: a file for ``parquet.`path```, a system
-    table for ``sys``, the rows of a durable job for ``job``, a table of ``information_schema``. None if no
-    connector reads the format. ``runner`` to ``parts`` are parts of the session that the tables need."""
-    if format_name == "sys":
-        return system_tables.system_table(path, system_tables.SystemState(runner, plans, jobs, parts.entries))
-    if format_name == "job" and jobs is not None:
-        return jobs.table(path)
-    if format_name == "information_schema":
-        return parts.table(path)
-    definition = tables.TableDefinition(f"{format_name}.`{path}`", location=path, files=files, memory=memory)
-    return registry.path_table(format_name, definition)

@@ -17,8 +17,9 @@ from sqlfront.aio.threads import THREADS, CallThreads
 from sqlfront.aio.turns import turns_of
 from sqlfront.connection import Connection, Cursor
 from sqlfront.db_types import ColumnDescription
+from sqlfront.prepared import PreparedStatement
 from sqlfront.results.result import Parameters, Statistics
-from sqlfront.session import PreparedStatement, Session
+from sqlfront.session import Session
 from sqlfront_engine.jobs.query_run import Progress, QueryRun
 from sqlfront_values.errors import InterfaceError
 

@@ -18,8 +18,9 @@ from weakref import WeakKeyDictionary
 
 import msgspec
 
+from sqlfront.prepared import PreparedStatement
 from sqlfront.results.result import Parameters, Result, RowsResult
-from sqlfront.session import PreparedStatement, Session
+from sqlfront.session import Session
 from sqlfront.state.plans import Plan
 from sqlfront_connectors.memory.table import MemoryTable
 from sqlfront_engine.jobs.query_run import QueryRun

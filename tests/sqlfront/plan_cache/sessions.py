@@ -3,7 +3,7 @@
 import sqlfront
 from sqlfront import Connection
 from sqlfront.config import Config
-from sqlfront.session import PreparedStatement
+from sqlfront.prepared import PreparedStatement
 from sqlfront_values.errors import Error
 
 #: Names and types, then rows; or what an error says.
