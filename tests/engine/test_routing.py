@@ -15,7 +15,7 @@ from sqlfront_engine.edges.routing import (
     ByPriority,
     PartitionedOutput,
     RoundRobin,
-    SharingRoundRobin,
+    RowRoundRobin,
 )
 from sqlfront_values.expressions import SortKey, SortOrder
 from sqlfront_values.partitioning.partitions import partition_ids
@@ -50,18 +50,51 @@ def partitioned(targets: Sequence[BatchQueue]) -> PartitionedOutput:
 # ---- outputs
 
 
-def test_unicast_goes_round() -> None:
+@pytest.mark.parametrize("kind", [RoundRobin, RowRoundRobin])
+def test_unicast_goes_round(kind: Make) -> None:
     targets = queues(3)
-    output = RoundRobin(targets)
+    output = kind(targets)
     for number in range(7):
         assert output.offer(batch(number))
 
     assert [drain(target) for target in targets] == [[0, 3, 6], [1, 4], [2, 5]]
 
 
-def test_unicast_skips_full_queues_and_refuses_when_all_are_full() -> None:
+def test_unicast_counts_rows() -> None:
+    targets = queues(3, 1 << 20)
+    output = RowRoundRobin(targets)
+    for target in targets:
+        assert target.offer(batch(-1))  # so that no batch is divided
+    for number in range(90):
+        assert output.offer(batch(*[number] * (1 if number % 3 else 1000)))
+
+    dealt = [len(drain(target)) - 1 for target in targets]
+    assert sum(dealt) == 30 * 1002
+    assert max(dealt) - min(dealt) <= 1000
+
+
+def test_a_queue_that_was_full_is_not_owed_what_it_has_missed() -> None:
+    slow, quick = targets = queues(2, 10)
+    output = RowRoundRobin(targets)
+    assert all(slow.offer(batch(-1)) for _ in range(10))
+    for number in range(50):
+        assert output.offer(batch(number))
+        assert drain(quick) == [number]
+    assert len(drain(slow)) == 10
+
+    assert slow.offer(batch(-1))
+    assert quick.offer(batch(-1))
+    for number in range(6):
+        assert output.offer(batch(number))
+    assert sorted([len(drain(slow)), len(drain(quick))]) in ([4, 4], [3, 5])
+
+
+@pytest.mark.parametrize("kind", [RoundRobin, RowRoundRobin])
+def test_unicast_skips_full_queues_and_refuses_when_all_are_full(
+    kind: Make,
+) -> None:
     targets = queues(2, size_limit=1)
-    output = RoundRobin(targets)
+    output = kind(targets)
     assert [output.offer(batch(number)) for number in range(3)] == [True, True, False]
     assert drain(targets[1]) == [1]
     assert output.offer(batch(2))
@@ -69,19 +102,22 @@ def test_unicast_skips_full_queues_and_refuses_when_all_are_full() -> None:
     assert [drain(target) for target in targets] == [[0], [2]]
 
 
-def test_unicast_leaves_out_abandoned_queues() -> None:
+@pytest.mark.parametrize("kind", [RoundRobin, RowRoundRobin])
+def test_unicast_leaves_out_abandoned_queues(kind: Make) -> None:
     targets = queues(2)
-    output = RoundRobin(targets)
+    output = kind(targets)
     targets[0].abandon()
     for number in range(3):
         assert output.offer(batch(number))
 
     assert drain(targets[1]) == [0, 1, 2]
+    targets[1].abandon()
+    assert output.offer(batch(3))
 
 
 def test_a_batch_is_divided_among_the_queues_that_are_empty() -> None:
     targets = queues(4)
-    output = SharingRoundRobin(targets)
+    output = RowRoundRobin(targets)
     assert output.offer(batch(*range(20)))
 
     assert [drain(target) for target in targets] == [[*range(first, first + 5)] for first in (0, 5, 10, 15)]
@@ -93,13 +129,13 @@ def test_a_batch_is_divided_among_the_queues_that_are_empty() -> None:
 
 def test_a_batch_stays_whole_beside_filled_queues() -> None:
     targets = queues(2)
-    output = SharingRoundRobin(targets)
+    output = RowRoundRobin(targets)
     assert output.offer(batch(1, 2))
     assert output.offer(batch(3, 4))
 
-    assert [drain(target) for target in targets] == [[1], [2, 3, 4]]
+    assert [drain(target) for target in targets] == [[1, 3, 4], [2]]
     assert output.offer(batch(5))
-    assert [drain(target) for target in targets] == [[5], []]
+    assert [drain(target) for target in targets] == [[], [5]]
 
 
 def test_a_divided_batch_takes_no_turn_of_another_member() -> None:
@@ -117,7 +153,7 @@ def test_a_divided_batch_takes_no_turn_of_another_member() -> None:
             pass
 
     here, there = queues(2), [Remote(), Remote()]
-    output, rows = SharingRoundRobin([*here, *there]), [0, 0]
+    output, rows = RowRoundRobin([*here, *there]), [0, 0]
     for _ in range(40):
         assert output.offer(batch(*range(10)))
         for number, target in enumerate(here):
@@ -125,13 +161,17 @@ def test_a_divided_batch_takes_no_turn_of_another_member() -> None:
 
     assert rows == [100, 100]
     assert [sum(each.num_rows for each in remote.batches) for remote in there] == [100, 100]
+    there[0].abandoned = there[1].abandoned = True
+    for expected in ([5, 5], [10, 0], [5, 5], [5, 5]):  # once to see that nobody is there
+        assert output.offer(batch(*range(10)))
+        assert [len(drain(target)) for target in here] == expected
 
 
 @pytest.mark.parametrize("seed", range(20))
 def test_divided_batches_lose_and_double_no_row(seed: int) -> None:
     drawn = random.Random(seed)
     targets = queues(drawn.randrange(1, 5), size_limit=2)
-    output, taken = SharingRoundRobin(targets), list[int]()
+    output, taken = RowRoundRobin(targets), list[int]()
     first = 0
     while first < 200:
         offered = range(first, first + drawn.randrange(5))
@@ -192,7 +232,7 @@ def test_a_batch_of_one_owner_is_not_copied() -> None:
     assert next(target.poll() for target in targets if len(target)) is offered
 
 
-@pytest.mark.parametrize("make", [RoundRobin, SharingRoundRobin, BroadcastOutput, partitioned])
+@pytest.mark.parametrize("make", [RoundRobin, RowRoundRobin, BroadcastOutput, partitioned])
 def test_an_output_is_abandoned_when_all_its_queues_are(make: Make) -> None:
     targets = queues(2)
     output = make(targets)
@@ -204,7 +244,7 @@ def test_an_output_is_abandoned_when_all_its_queues_are(make: Make) -> None:
     assert states == [False, False, True]
 
 
-@pytest.mark.parametrize("make", [RoundRobin, SharingRoundRobin, BroadcastOutput, partitioned])
+@pytest.mark.parametrize("make", [RoundRobin, RowRoundRobin, BroadcastOutput, partitioned])
 def test_an_abandoned_output_drops_what_it_is_offered(make: Make) -> None:
     targets = queues(2)
     for target in targets:
@@ -213,7 +253,7 @@ def test_an_abandoned_output_drops_what_it_is_offered(make: Make) -> None:
     assert make(targets).offer(batch(*range(10)))
 
 
-@pytest.mark.parametrize("make", [RoundRobin, SharingRoundRobin, BroadcastOutput, partitioned])
+@pytest.mark.parametrize("make", [RoundRobin, RowRoundRobin, BroadcastOutput, partitioned])
 def test_finishing_reaches_all_queues(make: Make) -> None:
     targets = queues(2)
     make(targets).finish()

@@ -16,6 +16,7 @@ from sqlfront_engine.processor import END_OF_PIECE
 from sqlfront_values.columns.batches import split_batch
 from sqlfront_values.errors import InternalError
 from sqlfront_values.partitioning import partitions
+from sqlfront_values.room import NO_LIMIT
 
 #: The instance that handles each partition, by partition id.
 Owners = npt.NDArray[np.intp]
@@ -70,8 +71,8 @@ class _SeveralOutputs:
 
 
 class RoundRobin(_SeveralOutputs):
-    """An output that sends each batch to one queue: the next queue, in turn, that accepts it and is not
-    abandoned."""
+    """An output that sends each batch, whatever its rows, to one queue: the next queue, in turn, that accepts
+    it and is not abandoned. Made for edges whose consumers read pieces in turn."""
 
     __slots__ = ("_next",)
 
@@ -93,33 +94,58 @@ class RoundRobin(_SeveralOutputs):
         return gone == len(queues)
 
 
-class SharingRoundRobin(RoundRobin):
-    """A :class:`RoundRobin` that lets no consumer starve beside a consumer with many rows: if several of its
-    local queues are empty at the turn of a local queue, each of the empty queues gets a slice of the batch,
-    in the order of the rows. Outputs to other members keep their turns."""
+class RowRoundRobin(_SeveralOutputs):
+    """An output that deals the rows of batches evenly: it sends each batch to the queue that has been dealt
+    the fewest rows, among those that accept it and are not abandoned, so that batches of one size go round. A
+    queue that was skipped because it was full isn't owed the rows that it has missed.
 
-    __slots__ = ()
+    No consumer starves beside a consumer with many rows: if several local queues are empty at the turn of a
+    local queue, each of the empty queues gets a slice of the batch, in the order of the rows. Outputs to
+    other members keep their turns."""
+
+    __slots__ = ("_dealt", "_local")
+
+    def __init__(self, outputs: Sequence[Output]) -> None:
+        super().__init__(outputs)
+        self._dealt = [0] * len(self._outputs)
+        # The queues on this member, by their places.
+        self._local = {index: each for index, each in enumerate(self._outputs) if type(each) is BatchQueue}
 
     def offer(self, batch: pa.RecordBatch) -> bool:
         """Divide the batch among the empty queues, or, if fewer than two queues are empty, or another
         member's turn has come, offer the whole batch to each queue once, in turn. Returns whether the
-        batch is taken."""
+        batch is taken; True, too, if all queues are abandoned."""
+        rows, dealt = batch.num_rows, self._dealt
+        if rows > 1 and len(self._local) > 1 and dealt.index(min(dealt)) in self._local:
+            starving = [each for each, queue in self._local.items() if not (len(queue) or queue.abandoned)]
+            if len(starving) > 1:
+                self._divide(batch, starving)
+                return True
+        return self._offer_whole(batch)
+
+    def _divide(self, batch: pa.RecordBatch, starving: Sequence[int]) -> None:
+        """Offer slices of the batch to empty queues; an empty queue takes every batch, since only this output
+        fills the queue."""
         rows = batch.num_rows
-        if rows < 2 or type(self._outputs[self._next]) is not BatchQueue:
-            return super().offer(batch)
-        starving = [
-            queue
-            for queue in self._outputs
-            if type(queue) is BatchQueue and not len(queue) and not queue.abandoned
-        ]
-        if len(starving) < 2:
-            return super().offer(batch)
-        # An empty queue takes every batch: only this output fills the queue.
         step = -(-rows // len(starving))
-        for place, start in enumerate(range(0, rows, step)):
-            starving[place].offer(batch.slice(start, step))
-        self._next = (self._next + 1) % len(self._outputs)
-        return True
+        for index, start in zip(starving, range(0, rows, step), strict=False):
+            self._outputs[index].offer(batch.slice(start, step))
+            self._dealt[index] += min(step, rows - start)
+
+    def _offer_whole(self, batch: pa.RecordBatch) -> bool:
+        outputs, dealt = self._outputs, self._dealt
+        full: list[int] = []
+        for index in sorted(range(len(outputs)), key=dealt.__getitem__):
+            if outputs[index].abandoned:
+                dealt[index] = NO_LIMIT  # its turn comes no more
+            elif outputs[index].offer(batch):
+                for each in full:
+                    dealt[each] = dealt[index]
+                dealt[index] += batch.num_rows
+                return True
+            else:
+                full.append(index)
+        return not full
 
 
 class BroadcastOutput(_SeveralOutputs):

@@ -21,7 +21,7 @@ from sqlfront_engine.edges.routing import (
     InTurn,
     PartitionedOutput,
     RoundRobin,
-    SharingRoundRobin,
+    RowRoundRobin,
     UnreachableOutput,
 )
 from sqlfront_engine.file_access import EVERYWHERE, FileAccess
@@ -316,15 +316,13 @@ def _routed(wiring: OutputWiring, writable: Sequence[Output]) -> Output:
         return writable[wiring.links[0]]
     chosen = [writable[index] for index in wiring.links]
     match wiring.routing:
-        case Routing.UNICAST:
-            return RoundRobin(chosen) if wiring.takes_turns else SharingRoundRobin(chosen)
-        case Routing.ISOLATED:
-            return RoundRobin(chosen)
+        case Routing.UNICAST | Routing.ISOLATED:
+            return RoundRobin(chosen) if wiring.takes_turns else RowRoundRobin(chosen)
         case Routing.FANOUT:
             local, remote = chosen[: wiring.local], chosen[wiring.local :]
             if not remote or not local:
-                return BroadcastOutput(remote) if remote else RoundRobin(local)
-            return BroadcastOutput([RoundRobin(local), *remote])
+                return BroadcastOutput(remote) if remote else RowRoundRobin(local)
+            return BroadcastOutput([RowRoundRobin(local), *remote])
         case Routing.BROADCAST:
             return BroadcastOutput(chosen)
         case Routing.PARTITIONED:
