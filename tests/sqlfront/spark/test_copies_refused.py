@@ -54,7 +54,8 @@ def test_a_table_that_is_dropped_meanwhile(
         session.execute("CACHE TABLE dropping CLUSTERED BY (id)")
     dropping.join()
 
-    assert error.value.condition == "FAILED_READ_FILE.FILE_NOT_EXIST"
+    # FILE_NOT_EXIST, or NO_HINT from a task that has just opened the file.
+    assert str(error.value.condition).startswith("FAILED_READ_FILE.")
     assert "dropped_meanwhile" in error.value.message
     assert len(error.value.message) < 500
     assert session.execute("EXPLAIN SELECT * FROM dropping").collect()
