@@ -90,6 +90,19 @@ class Documents:
             raise outcome[0]
         return outcome[0].stored
 
+    def renew(self, key: str, version: int, premises: Premises = (), tries: int = GIVE_BACK_TRIES) -> None:
+        """Ask the keeper to give the document ``key`` a new version with the same content, and again after
+        each second, ``tries`` times, as long as its version is ``version``: from then on no change can be
+        made that expects this version. ``premises``: as for :meth:`put`. Returns at once."""
+        document = self.get(key)
+        if document is None or document.version != version:
+            return
+        self._membership.put(key, document.content, version, lambda outcome: None, premises)
+        if tries:
+            clock = self._membership.member.engine.clock
+            again = partial(self.renew, key, version, premises, tries - 1)
+            clock.call_at(clock.now() + GIVE_BACK_PERIOD, again)
+
     def version(self, key: str) -> int:
         """Return the version of a document; 0 = no document."""
         document = self.get(key)

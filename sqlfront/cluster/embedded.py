@@ -13,6 +13,7 @@ from sqlfront_connectors.base import Partitioning, superseded
 from sqlfront_connectors.memory.segments.table_memory import TableMemory
 from sqlfront_connectors.memory.spread.store import TableStore
 from sqlfront_connectors.memory.spread.table import SpreadTable, TableVersion
+from sqlfront_connectors.memory.spread.version_keys import LiveVersions
 from sqlfront_engine.file_access import EVERYWHERE, FileAccess
 from sqlfront_engine.scheduler import available_cores
 from sqlfront_values.lazy_modules import lazy_module
@@ -30,6 +31,7 @@ class EmbeddedMembers(Cluster):
     def __init__(self, config: Config, files: FileAccess = EVERYWHERE) -> None:
         self._stores: dict[str, TableStore] = {}
         self._turns = itertools.count(1)
+        self._live = LiveVersions()
         cores = available_cores() if config.workers is None else config.workers
         size = config.members or 1
         self._members = EmbeddedCluster(
@@ -67,11 +69,18 @@ class EmbeddedMembers(Cluster):
     def end_turn(self, table: SpreadTable) -> None:
         """Do nothing: the writer holds the table's lock during its turn, and releases the lock itself."""
 
+    def begin_attempt(self, table: SpreadTable) -> None:
+        """Return None: a turn costs no message."""
+
+    def end_attempt(self, table: SpreadTable, *, failed: bool) -> None:
+        """Do nothing: there are no attempts."""
+
     def publish(self, table: SpreadTable, version: TableVersion) -> None:
         """Make ``version`` the table's current version. Raises OperationalError if ADD COLUMN has replaced
         the table meanwhile."""
         if table.retired:
             raise superseded(table.name)
+        self._live.add(version.key)
         table.adopt(version)
 
     def dropped(self, table: SpreadTable) -> None:
@@ -80,8 +89,10 @@ class EmbeddedMembers(Cluster):
     def release(self, key: str) -> None:
         """Free the rows of one version of a table on all members; ``key`` is the key of the version. Called
         when nobody reads the version any more, or when the version could not be published."""
-        for store in list(self._stores.values()):
-            store.free(key)
+        self._live.forget(key)
+        for member, store in list(self._stores.items()):
+            for unneeded in self._live.unneeded(key, member, store.keys_held):
+                store.free(unneeded)
 
     def close(self) -> None:
         """Stop the members."""

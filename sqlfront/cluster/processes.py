@@ -20,15 +20,18 @@ from sqlfront_cluster.launchers.handover_rules import HandoverRules
 from sqlfront_cluster.launchers.local import LocalCluster
 from sqlfront_cluster.launchers.running import MemberOptions, RunningMember
 from sqlfront_cluster.launchers.store_office import keeper_in
+from sqlfront_cluster.members.cluster_messages import Premises
 from sqlfront_cluster.members.outsider import ServiceAccess
 from sqlfront_connectors.base import Partitioning, Table
 from sqlfront_connectors.memory.spread.documents import (
     TABLE,
+    TURN,
     decode_table,
     encode_table,
     version_of,
 )
 from sqlfront_connectors.memory.spread.table import SpreadTable, TableVersion
+from sqlfront_connectors.memory.spread.version_keys import attempt_token
 from sqlfront_connectors.spark.executors import cluster as executors
 from sqlfront_engine.file_access import EVERYWHERE, FileAccess
 from sqlfront_engine.scheduler import SystemClock
@@ -60,7 +63,11 @@ class ProcessMembers(Cluster):
         self._tables: weakref.WeakValueDictionary[str, SpreadTable] = weakref.WeakValueDictionary()
         # Keeps the tables with a document alive.
         self._named: dict[str, SpreadTable] = {}
-        self._versions: dict[str, int] = {}
+        # Of the tables that this session writes to: the version of the document that a publication expects,
+        # and its premises.
+        self._versions: dict[str, tuple[int, Premises]] = {}
+        # The number of the version in each table's document that was heard last, and the document's version.
+        self._heard: dict[str, tuple[int, int]] = {}
         # Ensures one table for each identity, also while this session begins.
         self._lock = Lock()
         self._catalog: ClusterCatalog | None = None
@@ -90,6 +97,7 @@ class ProcessMembers(Cluster):
         document = self.documents.get(f"{TABLE}{identity}")
         if document is None:
             self._named.pop(identity, None)
+            self._heard.pop(identity, None)
             return
         found = decode_table(document.content)
         table = self._tables.get(identity)
@@ -100,6 +108,7 @@ class ProcessMembers(Cluster):
             self._tables[identity] = table
         self._named[identity] = table
         table.reloaded = found.reloaded
+        self._heard[identity] = found.number, document.version
         table.adopt(version_of(found))
 
     def spread_tables(self) -> tuple[SpreadTable, ...]:
@@ -126,8 +135,27 @@ class ProcessMembers(Cluster):
         Return the turn's token, a text that no other turn has."""
         token = self._token()
         self.documents.begin_turn(table.identity, f"`{table.name}`", token)
-        self._versions[table.identity] = self.documents.version(f"{TABLE}{table.identity}")
+        self._versions[table.identity] = self.documents.version(f"{TABLE}{table.identity}"), ()
         return token
+
+    def begin_attempt(self, table: SpreadTable) -> str | None:
+        """Begin a change of the table without the turn; :meth:`publish` fails if another session has changed
+        the table meanwhile or has the turn. Return the attempt's token, a text that no other attempt has;
+        None if another session has the turn, or this session doesn't know the table's present document."""
+        number, version = self._heard.get(table.identity, (None, 0))
+        turn = f"{TURN}{table.identity}"
+        if number != table.snapshot().held.number or self.documents.version(turn):
+            return None
+        self._versions[table.identity] = version, ((turn, 0),)
+        return attempt_token(self._token(), version)
+
+    def end_attempt(self, table: SpreadTable, *, failed: bool) -> None:
+        """End the attempt to change the table. ``failed``: members may have shares that were not published;
+        the table's document gets a new version, so that the shares can't be published any more and are
+        freed."""
+        version, premises = self._versions.pop(table.identity)
+        if failed:
+            self.documents.renew(f"{TABLE}{table.identity}", version, premises)
 
     def _token(self) -> str:
         return f"{self.coordinator.name}.{secrets.token_hex(4)}"
@@ -142,12 +170,12 @@ class ProcessMembers(Cluster):
         the table or the cluster's members have changed since the turn began, or the table was dropped."""
         key = f"{TABLE}{table.identity}"
         content = encode_table(table, version, self.coordinator.name)
-        known = self._versions[table.identity]  # 0: the table was dropped before the turn began
+        known, premises = self._versions[table.identity]  # 0: the table was dropped before the turn began
         # The keeper compares the owners of partitions: this process may hear of new owners later than they.
-        if not known or not self.documents.put(key, content, known, dealt=version.dealt):
+        if not known or not self.documents.put(key, content, known, premises, dealt=version.dealt):
             raise self._not_published(table, known)
         table.adopt(version)
-        self._versions[table.identity] = self.documents.version(key)
+        self._versions[table.identity] = self.documents.version(key), premises
 
     def _not_published(self, table: SpreadTable, known: int) -> OperationalError:
         """Return the error of a version that the keeper refused. ``known``: the version of the table's

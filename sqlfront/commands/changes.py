@@ -17,6 +17,7 @@ from sqlfront.commands.copies import following
 from sqlfront.commands.run import CommandOutcome, StatementRun, details_of, overflow_of
 from sqlfront.results.result import Result
 from sqlfront.state.plans import ChangePlan
+from sqlfront_connectors.base import RowValues
 from sqlfront_connectors.memory import MemoryTable
 from sqlfront_connectors.memory.keyed_table import KeyedTable
 from sqlfront_connectors.memory.numbered_table import NumberedTable
@@ -121,12 +122,13 @@ def _by_rows(run: StatementRun, plan: ChangePlan, values: Sequence[object]) -> i
     change needs a job, or rows have to move to other members."""
     table, context = plan.table, run.context
     query = context.limited("", run.timeout, run.query)
-    with table.turn():
+
+    def find() -> Sequence[RowValues]:
         if not table.in_place:
             raise NotByRows
-        rows = plan.rows.rows(values, context.settings, query)
-        table.change_rows(rows, stores=plan.updates, query=query)
-    return len(rows)
+        return plan.rows.rows(values, context.settings, query)
+
+    return table.change_found(find, stores=plan.updates, query=query)
 
 
 def _by_job(

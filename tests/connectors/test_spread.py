@@ -26,6 +26,7 @@ from sqlfront_connectors.memory.segments.share import TableShare
 from sqlfront_connectors.memory.spread.share_statistics import ShareStatistics, merged, nothing
 from sqlfront_connectors.memory.spread.store import STORE, TableStore
 from sqlfront_connectors.memory.spread.table import MOST_JOBS, SpreadTable, TableVersion, place_anew
+from sqlfront_connectors.memory.spread.version_keys import LiveVersions
 from sqlfront_engine.dag import DAG, Edge, OnlyOn
 from sqlfront_engine.engine import JobConfig
 from sqlfront_engine.jobs.query_run import QueryRun
@@ -46,6 +47,7 @@ class Members:
         self.cluster = EmbeddedCluster(size, workers=2, resources=self.stores.__getitem__)
         self.fail = False
         self.turns = itertools.count(1)
+        self.live = LiveVersions()
 
     def run(self, dag: DAG, resources: Mapping[str, object]) -> Iterator[pa.RecordBatch]:
         yield from self.cluster.coordinator.submit(dag, JobConfig(resources=resources)).batches()
@@ -71,6 +73,12 @@ class Members:
         for member in self.cluster.members:
             member.members = new
 
+    def begin_attempt(self, table: SpreadTable) -> None:
+        pass
+
+    def end_attempt(self, table: SpreadTable, *, failed: bool) -> None:
+        pass
+
     def begin_turn(self, table: SpreadTable) -> str:
         return str(next(self.turns))
 
@@ -78,6 +86,7 @@ class Members:
         pass
 
     def publish(self, table: SpreadTable, version: TableVersion) -> None:
+        self.live.add(version.key)
         table.adopt(version)
 
     def ask(
@@ -89,15 +98,17 @@ class Members:
         pass
 
     def release(self, key: str) -> None:
-        for store in self.stores.values():
-            store.free(key)
+        self.live.forget(key)
+        for member, store in self.stores.items():
+            for unneeded in self.live.unneeded(key, member, store.keys_held):
+                store.free(unneeded)
 
     def shares(self, key: str | None) -> list[TableShare]:
         shares = [store.get(key) for store in self.stores.values()] if key else []
         return [share for share in shares if isinstance(share, TableShare)]
 
     def keys(self) -> set[str]:
-        return {key for store in self.stores.values() for key in store.versions}
+        return {key for store in self.stores.values() for key in store.keys_held}
 
     def read(self, table: SpreadTable, request: ScanRequest = ALL) -> list[tuple[object, ...]]:
         return self.run_scan(table.snapshot().scan(request))

@@ -314,7 +314,7 @@ def test_a_version_that_is_gone_says_so(members: Members) -> None:
     path = spread.snapshot().row_path((0,), (0,))
     assert path is not None
     for store in members.stores.values():
-        for key in store.versions:
+        for key in store.keys_held:
             store.free(key)
 
     for owner in (HERE, THERE):

@@ -20,7 +20,7 @@ class HeldShares(Processor, frozen=True):
         staged = exchange.loads if isinstance(exchange, RowExchange) else {}
         row = {
             "member": [store.member],
-            "shares": [len(store.versions)],
+            "shares": [len(store.keys_held)],
             "loads": [len(staged)],
             "staged": [sum(staged.values())],
         }

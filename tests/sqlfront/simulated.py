@@ -25,7 +25,7 @@ from sqlfront_cluster.members.membership import Membership
 from sqlfront_cluster.members.membership_state import MembershipSettings
 from sqlfront_cluster.network.tls.security import Security
 from sqlfront_cluster.network.transport import Peer
-from sqlfront_connectors.base import Partitioning, ScanRequest
+from sqlfront_connectors.base import Partitioning, RowValues, ScanRequest
 from sqlfront_connectors.memory.numbered_table import NumberedTable
 from sqlfront_connectors.memory.segments.share import TableShare
 from sqlfront_connectors.memory.spread.processors import StoreShare
@@ -432,17 +432,17 @@ class TableTown(Kept):
         def code() -> None:
             session.begin(effect)
             table = self._table(session)
-            with table.turn():
+
+            def find() -> list[RowValues]:
                 path = NumberedTable(table).snapshot().row_path((0,), (0, 1, 2))
                 if path is None or not table.in_place:
-                    return
+                    return []
                 found = [row for rows in path.find([(key,) for key in sorted(chosen)]) for row in rows]
-                if not found:
-                    return
                 if value is None:
-                    table.change_rows([(key, number) for key, _, number in found], stores=False)
-                else:
-                    table.change_rows([(key, value, number) for key, _, number in found], stores=True)
+                    return [(key, number) for key, _, number in found]
+                return [(key, value, number) for key, _, number in found]
+
+            table.change_found(find, stores=value is not None)
 
         return Statement(at, code)
 
@@ -496,7 +496,7 @@ class TableTown(Kept):
 
     def keys(self) -> dict[str, list[str]]:
         """The versions of which living members hold shares."""
-        return {name: [*self.services[name]._store.versions] for name in self.alive if name in self.services}
+        return {name: [*self.services[name]._store.keys_held] for name in self.alive if name in self.services}
 
 
 class Reading:

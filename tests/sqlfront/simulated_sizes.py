@@ -133,6 +133,12 @@ class Town(Cluster):
         self.names.add(TableEntry(name, table))
         return table
 
+    def begin_attempt(self, table: SpreadTable) -> None:
+        pass
+
+    def end_attempt(self, table: SpreadTable, *, failed: bool) -> None:
+        pass
+
     def begin_turn(self, table: SpreadTable) -> str:
         """See :class:`~sqlfront_connectors.memory.spread.table.ClusterAccess`, as for the following: nobody
         writes."""

@@ -60,7 +60,7 @@ def cluster(connection: sqlfront.Connection) -> EmbeddedMembers:
 def shares(connection: sqlfront.Connection) -> list[int]:
     """How many shares each member holds."""
     gc.collect()
-    return [len(store.versions) for store in cluster(connection)._stores.values()]
+    return [len(store.keys_held) for store in cluster(connection)._stores.values()]
 
 
 def test_explain_shows_members_and_distributed_edges(numbers: sqlfront.Connection) -> None:

@@ -4,6 +4,7 @@ in the midst of an UPDATE."""
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import ModuleType
 from typing import Any
 
 import pyarrow as pa
@@ -11,18 +12,27 @@ import pytest
 from msgspec.structs import replace
 
 from sqlfront.cluster.handover import Handover
+from sqlfront.cluster.processes import ProcessMembers
 from sqlfront.cluster.service import TableService
 from sqlfront_cluster.members.applied_changes import AppliedChanges
 from sqlfront_cluster.members.cluster_messages import PutDocument
 from sqlfront_cluster.members.keeper import Keeper
 from sqlfront_cluster.members.keeper_documents import KeeperDocuments
 from sqlfront_cluster.members.membership import Membership
-from sqlfront_connectors.base import Partitioning
+from sqlfront_connectors.base import Partitioning, RowValues
+from sqlfront_connectors.memory.exchange import holding
+from sqlfront_connectors.memory.spread import store
 from sqlfront_connectors.memory.spread import table as tables
 from sqlfront_connectors.memory.spread.backups import Backups, readers_of
+from sqlfront_connectors.memory.spread.documents import TABLE
 from sqlfront_connectors.memory.spread.processors import BackupShare
-from sqlfront_connectors.memory.spread.store import TableStore
-from sqlfront_connectors.memory.spread.table import NextVersion, SpreadSnapshot
+from sqlfront_connectors.memory.spread.table import NextVersion, SpreadSnapshot, SpreadTable
+from sqlfront_connectors.memory.spread.version_keys import (
+    attempt_token,
+    changed_key,
+    expected_version,
+    token_of,
+)
 from sqlfront_engine.dag import DAG
 from sqlfront_values.errors import OperationalError
 from tests.cluster.members.chaos import Bug
@@ -151,15 +161,11 @@ def freed_as_soon_as_replaced(self: TableService, key: str) -> bool:
 
 
 def only_published_is_needed(self: TableService, key: str) -> bool:
-    return self._current.get(key.rpartition("@")[0]) == key
+    return key in self._current.get(key.rpartition("@")[0], ())
 
 
 def never_freed(self: TableService) -> None:
     """All versions stay."""
-
-
-def not_done(*_: object) -> None:
-    """Whatever is to be checked is taken for right, what is to be done is forgotten."""
 
 
 def lost_shares_left_out(self: SpreadSnapshot) -> dict[str, str]:
@@ -176,6 +182,19 @@ def published_after_the_first_report(
         return
 
 
+def as_in_the_last_whole_version(version: str, member: str) -> str:
+    return version.partition("\x1f")[0]
+
+
+def as_if_all_shares_were_new(version: str, member: str) -> str:
+    return version
+
+
+def forgetting_earlier_changes(base: str, shares: Mapping[str, str]) -> str | None:
+    return CHANGED_KEY(base.partition("\x1f")[0], shares)
+
+
+CHANGED_KEY = changed_key
 PUT = Keeper._put
 IS_NEEDED = TableService._is_needed
 RUN = SimulatedSession.run
@@ -201,6 +220,97 @@ def test_a_planted_bug_is_found(
     with pytest.raises(Bug) as found:
         explore(range(PATIENCE))
     print(found.value)
+
+
+def begun_with_the_latest_document(self: ProcessMembers, table: SpreadTable) -> str:
+    key = f"{TABLE}{table.identity}"
+    self._versions[table.identity] = self.documents.version(key), ()
+    return attempt_token(self._token(), self.documents.version(key))
+
+
+def begun_beside_turns(self: ProcessMembers, table: SpreadTable) -> str | None:
+    token = BEGIN_ATTEMPT(self, table)
+    if token is not None:
+        self._versions[table.identity] = self._versions[table.identity][0], ()
+    return token
+
+
+def only_needed_in_a_turn(self: TableService, key: str) -> bool:
+    return expected_version(token_of(key)) is None and IS_NEEDED(self, key)
+
+
+BEGIN_ATTEMPT = ProcessMembers.begin_attempt
+
+
+@pytest.mark.parametrize(
+    ("owner", "name", "bug"),
+    [
+        (ProcessMembers, "begin_attempt", begun_with_the_latest_document),
+        (ProcessMembers, "begin_attempt", begun_beside_turns),
+        (TableService, "_is_needed", only_needed_in_a_turn),
+    ],
+    ids=lambda value: getattr(value, "__name__", value),
+)
+def test_a_planted_bug_in_attempts_without_a_turn_is_found(
+    monkeypatch: pytest.MonkeyPatch, owner: type | ModuleType, name: str, bug: Callable[..., object]
+) -> None:
+    monkeypatch.setattr(owner, name, bug)
+
+    with pytest.raises(Bug) as found:
+        explore(range(PATIENCE), changes=True)
+    print(found.value)
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "bug"),
+    [
+        (store, "share_key", as_in_the_last_whole_version),
+        (holding, "share_key", as_if_all_shares_were_new),
+        (tables, "changed_key", forgetting_earlier_changes),
+    ],
+    ids=lambda value: getattr(value, "__name__", value),
+)
+def test_a_planted_bug_in_the_keys_of_versions_is_found(
+    monkeypatch: pytest.MonkeyPatch, module: ModuleType, name: str, bug: Callable[..., object]
+) -> None:
+    monkeypatch.setattr(module, name, bug)
+
+    with pytest.raises(Bug) as found:
+        explore(range(PATIENCE), lookups=True)
+    print(found.value)
+
+
+def test_the_shares_of_a_failed_change_are_freed_though_nobody_writes_any_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    town = TableTown("m0", "m1", "m2", "client-0", "client-1", seed=1)
+    town.create("client-0", Partitioning((0,), 271), ROWS)
+    current = town.acknowledged[-1]
+    monkeypatch.setattr(SimulatedSession, "publish", interrupted)
+    with pytest.raises(OperationalError, match="interrupted"):
+        town.complete(town.change("client-0", [1, 2, 3], 7))
+    assert {*town.keys()["m0"], *town.keys()["m1"], *town.keys()["m2"]} > {current}
+
+    town.simulation.pass_time(1)
+    assert [*town.keys().values()] == 3 * [[current]]
+
+
+def test_the_shares_of_a_writer_that_is_gone_are_freed() -> None:
+    town = TableTown("m0", "m1", "m2", "client-0", "client-1", seed=1)
+    town.create("client-0", Partitioning((0,), 271), ROWS)
+    current = town.acknowledged[-1]
+    statement = town.change("client-1", [1, 2, 3], 7)
+    while {key for keys in town.keys().values() for key in keys} == {current}:
+        town.resume(statement)
+        assert town.simulation.step()
+    town.kill("client-1")
+
+    town.simulation.pass_time(15)
+    assert [*town.keys().values()] == 3 * [[current]]
+
+
+def interrupted(self: SimulatedSession, table: SpreadTable, version: object) -> None:
+    raise OperationalError("interrupted")
 
 
 # ---- a member that is lost in the midst of an UPDATE
@@ -342,13 +452,23 @@ def test_a_bug_planted_in_handovers_or_backups_is_found(
     print(found.value)
 
 
+def without_backups(
+    self: NextVersion, base: str, shares: Mapping[str, tuple[Sequence[int], Sequence[RowValues]]]
+) -> Mapping[str, bytes]:
+    self.base = replace(self.base, backups=())
+    return QUESTIONS(self, base, shares)
+
+
+QUESTIONS = NextVersion._questions
+
+
 @pytest.mark.parametrize(
     ("owner", "name", "bug"),
     [
-        (TableStore, "_back_up", not_done),
+        (NextVersion, "_questions", without_backups),
         (BackupShare, "divided", lambda self, batch: iter(())),
     ],
-    ids=["_back_up", "divided"],
+    ids=["_questions", "divided"],
 )
 def test_a_bug_planted_in_the_backups_is_found(
     monkeypatch: pytest.MonkeyPatch, owner: type, name: str, bug: Callable[..., object]

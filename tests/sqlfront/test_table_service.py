@@ -15,6 +15,7 @@ from sqlfront_cluster.members.member_list import MemberInfo, MemberList
 from sqlfront_connectors.memory.exchange.holding import GRACE, STAGED
 from sqlfront_connectors.memory.segments.share import TableShare
 from sqlfront_connectors.memory.spread.documents import TABLE, TURN, TableDocument, Turn
+from sqlfront_connectors.memory.spread.version_keys import attempt_token
 from sqlfront_engine.memory import MemoryBudget
 from sqlfront_engine.testing.clock import FakeClock
 from sqlfront_values.errors import OperationalError
@@ -51,7 +52,7 @@ class Place:
 
     @property
     def shares(self) -> set[str]:
-        return set(self.service._store.versions)
+        return set(self.service._store.keys_held)
 
     def put(self, key: str, content: bytes | None) -> None:
         self.versions += 1
@@ -120,6 +121,50 @@ def test_one_timer_is_enough_however_much_is_written(place: Place) -> None:
         assert len(place.clock._timers) <= 1
     place.clock.advance(GRACE)
     assert len(place.shares) == 1 and not place.clock._timers
+
+
+def attempt(place: Place, number: int) -> str:
+    """Stage a share of a change without a turn; returns its key."""
+    key = f"t@{attempt_token(f'{WRITER}.a', place.membership.documents[f'{TABLE}t'].version)}.{number}"
+    place.stage(key)
+    return key
+
+
+def test_a_share_made_without_a_turn_is_kept_until_the_table_changes(place: Place) -> None:
+    first = place.write(1)
+    tried, published = attempt(place, 1), attempt(place, 2)
+    place.clock.advance(10 * STAGED)
+    assert place.shares == {first, tried, published}
+
+    place.publish(published)
+    assert place.shares == {first, published}
+
+
+def test_a_share_that_has_just_been_published_is_kept_by_a_sweep_that_comes_first(place: Place) -> None:
+    """A sweep on another thread comes between the change of the document and its watchers."""
+    first = place.write(1)
+    published = attempt(place, 1)
+    watchers, place.membership.watchers = place.membership.watchers, [lambda key: place.service.sweep()]
+    place.publish(published)
+    assert place.shares == {first, published}
+
+    place.membership.watchers = watchers
+    watchers[0](f"{TABLE}t")
+    place.clock.advance(GRACE)
+    assert place.shares == {published}
+
+
+def test_a_share_made_without_a_turn_goes_with_its_writer_and_with_its_table(place: Place) -> None:
+    first = place.write(1)
+    attempt(place, 1)
+    place.membership.is_present = lambda name: False
+    place.service._hear_list()
+    assert place.shares == {first}
+
+    place.membership.is_present = lambda name: True
+    attempt(place, 2)
+    place.put(f"{TABLE}t", None)
+    assert place.shares == {first}
 
 
 def test_a_dropped_tables_shares_go(place: Place) -> None:

@@ -202,6 +202,17 @@ class KeyedTable(ABC):
         owners, or memory is short.
         """
 
+    def change_found(
+        self, find: Callable[[], Sequence[RowValues]], *, stores: bool, query: QueryRun | None = None
+    ) -> int:
+        """Change the rows that ``find`` returns, as :meth:`change_rows` does, and return their number.
+        ``find`` reads the current version, and may be called again if another session has changed the table
+        meanwhile; what it raises is raised."""
+        with self.turn():
+            rows = find()
+            self.change_rows(rows, stores=stores, query=query)
+        return len(rows)
+
     @abstractmethod
     def set_indexes(self, indexes: tuple[IndexDefinition, ...]) -> None:
         """Publish a version with the same rows that has exactly the indexes ``indexes``."""

@@ -8,8 +8,16 @@ from typing import Final
 from sqlfront_cluster.launchers.running import RunningMember
 from sqlfront_connectors.memory.exchange.service import EXCHANGE, RowExchange
 from sqlfront_connectors.memory.segments.table_memory import TableMemory
-from sqlfront_connectors.memory.spread.documents import TABLE, TURN, decode_table, turn_of
+from sqlfront_connectors.memory.spread.documents import TABLE, TURN, TableDocument, decode_table, turn_of
 from sqlfront_connectors.memory.spread.store import TableStore
+from sqlfront_connectors.memory.spread.version_keys import (
+    backup_key,
+    expected_version,
+    share_key,
+    token_of,
+    uses,
+    writer_of,
+)
 
 #: Seconds for which queries that were planned with a replaced version can still read it; the old rows take
 #: memory meanwhile.
@@ -22,9 +30,11 @@ class ShareHolder:
     """A :class:`~sqlfront_cluster.launchers.running.MemberService` that decides when the member frees the
     shares of old versions.
 
-    A share is kept as long as the table's document names its version (the version is current), the version's
-    writer has the exclusive right to write to the table (the version is being made), or a reader holds the
-    version. A version that was current once is then kept for ``grace`` seconds more, unless memory is short.
+    A share is kept as long as the table's document names its version (the version is current), the version
+    is being made, or a reader holds the version. A version is being made as long as its writer has the
+    exclusive right to write to the table or, if the writer does without, as long as the document has not
+    changed since: then the writer may still publish the version, and afterwards it can't. A version that was
+    current once is then kept for ``grace`` seconds more, unless memory is short.
     """
 
     def __init__(self, grace: float = GRACE) -> None:
@@ -36,8 +46,11 @@ class ShareHolder:
         self._running: RunningMember
         # Guards the fields below.
         self._lock = Lock()
-        self._current: dict[str, str] = {}
+        self._current: dict[str, frozenset[str]] = {}
         self._published: set[str] = set()
+        # The version of each table's document from which ``_current`` is.
+        # Invariant: changed together with ``_current``, so that a share that was just published is needed.
+        self._heard: dict[str, int] = {}
         # ``_watched``: new shares, and shares that the last check found needed. ``_unneeded``: the other
         # shares, each with the time since when, the oldest first. So a sweep checks few shares, however many
         # versions are kept.
@@ -83,11 +96,12 @@ class ShareHolder:
                 self._watched.add(key)
         self._later(STAGED)
 
-    def _held(self, key: str) -> None:
-        """Note that a reader has begun to hold the version ``key``, or has ended the last hold on it, and
+    def _held(self, version: str) -> None:
+        """Note that a reader has begun to hold the version ``version``, or has ended the last hold on it, and
         sweep."""
         with self._lock:
-            if self._unneeded.pop(key, None) is not None:
+            for key in [key for key in self._unneeded if uses(version, key, self._store.member)]:
+                del self._unneeded[key]
                 self._watched.add(key)
         self.sweep()
 
@@ -99,16 +113,27 @@ class ShareHolder:
         if key.startswith(TABLE):
             document = self._running.membership.documents.get(key)
             identity = key.removeprefix(TABLE)
-            version = None if document is None else decode_table(document.content).key
+            current = frozenset() if document is None else self._keys_of(decode_table(document.content))
             with self._lock:
-                replaced = self._current.pop(identity, None)
-                if replaced is not None and not self._store.holds(replaced):
-                    self._published.discard(replaced)
-                if version is not None:
-                    self._current[identity] = version
-                    self._published.add(version)
+                self._heard.pop(identity, None)
+                if document is not None:
+                    self._heard[identity] = document.version
+                replaced = self._current.pop(identity, frozenset()) - current
+                self._published -= {key for key in replaced if not self._store.holds(key)}
+                self._published |= current
+                if current:
+                    self._current[identity] = current
         if key.startswith((TABLE, TURN)):
             self.sweep()
+
+    def _keys_of(self, table: TableDocument) -> frozenset[str]:
+        """Return the keys of this member's share of a table's current version, and of the backups that the
+        member holds."""
+        if table.key is None:
+            return frozenset()
+        name = self._store.member
+        held = (backup_key(table.key, owner) for owner, holders in table.backups if name in holders)
+        return frozenset((share_key(table.key, name), *held))
 
     def sweep(self) -> None:
         """Free the shares that no reader or writer needs any more. A share of a version that was current once
@@ -147,15 +172,18 @@ class ShareHolder:
         self._store.free(key)
 
     def _is_needed(self, key: str) -> bool:
-        identity, _, made = key.partition("@")
-        if self._current.get(identity) == key or self._exchange.is_held(key):
+        identity = key.partition("@")[0]
+        if key in self._current.get(identity, ()) or self._exchange.is_held(key):
             return True
-        turn = self._running.membership.documents.get(f"{TURN}{identity}")
+        token, membership = token_of(key), self._running.membership
+        expected = expected_version(token)
+        if expected is not None:
+            return self._heard.get(identity, math.inf) <= expected and membership.is_present(writer_of(token))
+        turn = membership.documents.get(f"{TURN}{identity}")
         if turn is None:
             return False
         writer = turn_of(turn)
-        present = self._running.membership.is_present(writer.holder)
-        return present and writer.token == made.rpartition(".")[0]
+        return membership.is_present(writer.holder) and writer.token == token
 
     def _later(self, seconds: float) -> None:
         self._sweep_at(self._running.engine.clock.now() + seconds)

@@ -27,6 +27,7 @@ from sqlfront_cluster.members.requests import BodyService
 from sqlfront_cluster.network.transport import Part
 from sqlfront_connectors.memory.segments.segment import Segment
 from sqlfront_connectors.memory.spread.store import TableStore, store_of
+from sqlfront_connectors.memory.spread.version_keys import uses
 from sqlfront_engine.memory import MemoryBudget
 from sqlfront_engine.processor import Processor, ProcessorContext, Steps
 from sqlfront_values.errors import InternalError, OperationalError
@@ -286,10 +287,10 @@ class RowExchange(BodyService):
 
     # ---- the member
 
-    def is_held(self, version: str) -> bool:
-        """Return whether this member keeps the version with the key ``version`` because of a
-        :class:`Hold`."""
-        return version in self._held
+    def is_held(self, key: str) -> bool:
+        """Return whether this member keeps the share or backup with the key ``key`` because of a
+        :class:`Hold` on a version that it belongs to."""
+        return any(uses(version, key, self._store.member) for version in tuple(self._held))
 
     def keep_only(self, is_present: Callable[[str], bool]) -> None:
         """End the loads and holds whose coordinator has left the cluster. ``is_present`` returns whether the

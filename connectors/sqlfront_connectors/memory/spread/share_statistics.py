@@ -82,18 +82,22 @@ def _values(statistics: ShareStatistics) -> list[object]:
     return values
 
 
-def encode_report(share: TableShare, written: int) -> bytes:
-    """Return a member's report on its new share (the share's statistics, and ``written``, the number of rows
-    written) as encoded rows instead of a batch, for :func:`decode_reports`."""
-    return encode_rows([(*_values(_statistics_of(share)), written)])
+def encode_statistics_change(before: TableShare, after: TableShare) -> bytes:
+    """Return the statistics of a member's share before and after a change of rows, as encoded rows, for
+    :func:`decode_statistics_change`."""
+    return encode_rows([tuple(_values(_known(share))) for share in (before, after)])
 
 
-def decode_reports(encoded: Iterable[Encoded], table: pa.Schema) -> list[ShareStatistics]:
-    """Return the statistics of the shares from reports that :func:`encode_report` has made; the numbers of
-    rows written are left out. ``table``: the table's logical schema. Raises OperationalError for malformed
-    reports."""
-    decode = rows_decoder(report_schema(table).types)
-    return [_statistics(_only(decode(each))[:-1]) for each in encoded]
+def _known(share: TableShare) -> ShareStatistics:
+    return share.facts.get("statistics", lambda: _statistics_of(share))
+
+
+def decode_statistics_change(encoded: Encoded, table: pa.Schema) -> tuple[ShareStatistics, ShareStatistics]:
+    """Return the statistics of a share before and after a change, from the bytes of
+    :func:`encode_statistics_change`. ``table``: the table's logical schema. Raises OperationalError for
+    malformed bytes."""
+    before, after = _rows(rows_decoder(_schema(table).types)(encoded), 2)
+    return _statistics(before), _statistics(after)
 
 
 def read_reports(batches: Iterable[pa.RecordBatch]) -> tuple[list[ShareStatistics], int]:
@@ -121,13 +125,13 @@ def encode_statistics(statistics: ShareStatistics) -> bytes:
 def decode_statistics(encoded: Encoded, table: pa.Schema) -> ShareStatistics:
     """Decode the bytes of :func:`encode_statistics`; ``table``: the table's logical schema. Raises
     OperationalError for malformed bytes."""
-    return _statistics(_only(rows_decoder(_schema(table).types)(encoded)))
+    return _statistics(_rows(rows_decoder(_schema(table).types)(encoded), 1)[0])
 
 
-def _only(rows: Sequence[tuple[object, ...]]) -> tuple[object, ...]:
-    if len(rows) != 1:
-        raise malformed("row of statistics", f"there are {len(rows)}")
-    return rows[0]
+def _rows(rows: Sequence[tuple[object, ...]], count: int) -> Sequence[tuple[object, ...]]:
+    if len(rows) != count:
+        raise malformed("row of statistics", f"there are {len(rows)}, not {count}")
+    return rows
 
 
 def nothing(width: int) -> ShareStatistics:
@@ -153,6 +157,39 @@ def merged(
         for number in range(width)
     )
     return ShareStatistics(rows, size, columns)
+
+
+def changed(
+    known: ShareStatistics, before: ShareStatistics, after: ShareStatistics, partitioning: Partitioning | None
+) -> ShareStatistics:
+    """Return the statistics of a table after a change of one member's share. ``known``: the table's
+    statistics before. ``before``, ``after``: those of the share. ``partitioning``: the table's partitioning.
+
+    Numbers of rows, bytes and nulls are exact. Bounds only grow: the other shares may still have the values
+    of rows that are gone. Distinct counts of the partition key follow the share's; others are estimated.
+    """
+    rows = known.rows - before.rows + after.rows
+    if not rows:
+        return nothing(len(known.columns))
+    key = partitioning.columns if partitioning is not None else ()
+    columns = tuple(
+        _changed_column(*each, apart=key == (number,), rows=rows)
+        for number, each in enumerate(zip(known.columns, before.columns, after.columns, strict=True))
+    )
+    return ShareStatistics(rows, known.size - before.size + after.size, columns)
+
+
+def _changed_column(
+    known: ColumnStatistics, before: ColumnStatistics, after: ColumnStatistics, *, apart: bool, rows: int
+) -> ColumnStatistics:
+    nulls = (known.nulls or 0) - (before.nulls or 0) + (after.nulls or 0)
+    joined = merged_column([(1, known), (1, after)], apart=False)
+    distinct = max(known.distinct or 0, after.distinct or 0)
+    if apart:
+        distinct = (known.distinct or 0) - (before.distinct or 0) + (after.distinct or 0)
+    # Counts of 0 have no bounds: differences of estimates must not say 0 of a column with values.
+    least = min(1, max(known.distinct or 0, after.distinct or 0))
+    return ColumnStatistics(max(least, min(distinct, rows)), max(0, nulls), joined.minimum, joined.maximum)
 
 
 def table_statistics(statistics: ShareStatistics, schema: pa.Schema) -> TableStatistics:

@@ -17,8 +17,9 @@ from sqlfront_connectors.memory.segments.table_memory import TableMemory
 from sqlfront_connectors.memory.spread.chunk_counts import ChunkCount, counted
 from sqlfront_connectors.memory.spread.lookup import Lookup, found
 from sqlfront_connectors.memory.spread.room import Room, encode_room
-from sqlfront_connectors.memory.spread.row_changes import RowChange, changed_share
+from sqlfront_connectors.memory.spread.row_changes import NO_SHARE, RowChange, changed_share
 from sqlfront_connectors.memory.spread.share_sizes import ShareSize, ShareSizes, encode_sizes
+from sqlfront_connectors.memory.spread.version_keys import backup_key, share_key, uses
 from sqlfront_engine.processor import ProcessorContext
 from sqlfront_values.decoders import make_decoder
 from sqlfront_values.errors import InternalError, OperationalError
@@ -68,9 +69,8 @@ class TableStore(Mapping[str, object], RequestService):
         self._dealt = dealt
         # Reentrant because finalizers call :meth:`free`.
         self._lock = threading.RLock()
+        # This member's shares, and its backups of other members' shares.
         self._shares: dict[str, TableShare] = {}
-        # Backups of other members' shares, by the version's key and the owner.
-        self._backups: dict[str, dict[str, TableShare]] = {}
         # Keys that were freed before their share was staged.
         self._refused: deque[str] = deque(maxlen=_MOST_REFUSED)
 
@@ -84,32 +84,33 @@ class TableStore(Mapping[str, object], RequestService):
         """Put ``share`` into the store under ``key``, the key of its table's version, before that version is
         published. ``owner``: the member of whose share this is a backup, None = the share is this member's
         own. The store drops the share instead if :meth:`free` was called with the key before, since the
-        share's writer has given up. In both cases :attr:`on_stage` receives the key.
+        share's writer has given up. In both cases :attr:`on_stage` receives the key of the share or backup.
 
         Raises InternalError if the store has a share with this key already.
         """
+        place = self._key(key, owner)
         with self._lock:
-            if (key in self._shares) if owner is None else owner in self._backups.get(key, ()):
-                raise InternalError(f"there is a share {key} already")
+            if place in self._shares:
+                raise InternalError(f"there is a share {place} already")
             if key not in self._refused:
-                if owner is None:
-                    self._shares[key] = share
-                else:
-                    self._backups.setdefault(key, {})[owner] = share
-        self.on_stage(key)
+                self._shares[place] = share
+        self.on_stage(place)
 
     def share(self, key: str, table: str, owner: str | None = None) -> TableShare:
         """Return the share under ``key``, the key of a version of the table; ``table`` is the table's name
         for the error. ``owner``: the member of whose share to return the backup, None = the share of this
         member. Raises OperationalError with SQLSTATE 40001 if the store has no such share (any
         more)."""
-        share = self._shares.get(key) if owner is None else self._backups.get(key, {}).get(owner)
+        share = self._shares.get(self._key(key, owner))
         if share is None:
             raise OperationalError(
                 f"the version of `{table}` that the query was planned for is gone; run the query again",
                 sqlstate="40001",
             )
         return share
+
+    def _key(self, version: str, owner: str | None = None) -> str:
+        return share_key(version, self.member) if owner is None else backup_key(version, owner)
 
     def check_dealt(self, dealt: int, table: str) -> None:
         """Raise OperationalError with SQLSTATE 40001 if partitions have changed their owners since the
@@ -121,7 +122,7 @@ class TableStore(Mapping[str, object], RequestService):
         """Answer an encoded question of another member or client; the answer is encoded, too. A
         :class:`~sqlfront_connectors.memory.spread.lookup.Lookup` is answered by the rows; a
         :class:`~sqlfront_connectors.memory.spread.row_changes.RowChange` makes a share and is answered by the
-        share's statistics and the number of rows written; a
+        statistics of the share before and after; a
         :class:`~sqlfront_connectors.memory.spread.chunk_counts.ChunkCount` is answered by the counts; a
         :class:`~sqlfront_connectors.memory.spread.room.Room` is answered by the free bytes; a
         :class:`~sqlfront_connectors.memory.spread.share_sizes.ShareSizes` by the sizes. Raises
@@ -131,65 +132,67 @@ class TableStore(Mapping[str, object], RequestService):
         if isinstance(question, Room):
             return encode_room(sys.maxsize if self.memory is None else self.memory.free())
         if isinstance(question, ShareSizes):
-            return encode_sizes({key: self.size_of(key) for key in question.versions if self.holds(key)})
+            sizes = {key: self.size_of(key) for key in question.versions}
+            return encode_sizes({key: size for key, size in sizes.items() if size is not None})
         self.check_dealt(question.dealt, question.table)
-        key = question.base if isinstance(question, RowChange) else question.version
-        owner = question.owner if isinstance(question, ChunkCount) else None
-        share = self.share(key, question.table, owner)
         match question:
             case Lookup():
-                return found(share, question)
+                return found(self.share(question.version, question.table), question)
             case RowChange():
-                made, answer = changed_share(share, question.gone, question.added)
-                self.hold(made.segments, question.table)
-                self.stage(question.version, made)
-                self._back_up(question)
-                return answer
+                return self._change(question)
             case ChunkCount():
+                share = self.share(question.version, question.table, question.owner)
                 return counted(share.segments, question)
 
-    def _back_up(self, question: RowChange) -> None:
-        """Make the backups of other members' shares that the change asks for."""
-        for owner, gone, added in question.backups:
-            share = self.share(question.base, question.table, owner)
-            made = changed_share(share, gone, added)[0]
+    def _change(self, question: RowChange) -> bytes:
+        """Make the shares and backups that the change asks for; return the answer."""
+        answer = NO_SHARE
+        for owner, gone, added in question.changes:
+            of = None if owner == self.member else owner
+            made, told = changed_share(self.share(question.base, question.table, of), gone, added)
             self.hold(made.segments, question.table)
-            self.stage(question.version, made, owner)
+            self.stage(question.version, made, of)
+            answer = told if of is None else answer
+        return answer
 
     def free(self, key: str) -> None:
-        """Remove the share and the backups under ``key``; readers that have the share already can go on. If
-        no share is there yet (a job may fail while another member is still at work), a later :meth:`stage`
-        with this key is ignored."""
+        """Remove the share or the backup under ``key``; readers that have it already can go on. If there is
+        none yet (a job may fail while another member is still at work), a later :meth:`stage` with this key
+        is ignored."""
         with self._lock:
-            found = self._shares.pop(key, None), self._backups.pop(key, None)
-            if found == (None, None):
+            if self._shares.pop(key, None) is None:
                 self._refused.append(key)
 
     def bytes_of(self, key: str) -> int:
-        """Return the size of the share under ``key`` in memory in bytes, 0 if there is none."""
-        share = self._shares.get(key)
+        """Return the size of the member's share of the version ``key`` in memory in bytes, 0 if there is
+        none."""
+        share = self._shares.get(self._key(key))
         return 0 if share is None else share.size
 
     @property
-    def versions(self) -> tuple[str, ...]:
-        """The keys of all shares and backups in the store, each the key of a table's version."""
-        return tuple({**self._shares, **self._backups})
+    def keys_held(self) -> tuple[str, ...]:
+        """The keys of all shares and backups in the store."""
+        return tuple(self._shares)
 
     def holds(self, key: str) -> bool:
-        """Return whether the store has a share or a backup of the version with this key."""
-        return key in self._shares or key in self._backups
+        """Return whether the store has a share or a backup under this key."""
+        return key in self._shares
 
-    def size_of(self, key: str) -> ShareSize:
+    def size_of(self, version: str) -> ShareSize | None:
         """Return the sizes of the member's share of the version with this key, and of the backups of other
-        members' shares."""
-        share, backups = self._shares.get(key), self._backups.get(key, {})
-        copied = sum(each.size for each in tuple(backups.values()))
+        members' shares; None if the member holds nothing of it."""
+        own = share_key(version, self.member)
+        held = {key: share for key, share in tuple(self._shares.items()) if uses(version, key, self.member)}
+        if not held:
+            return None
+        copied = sum(share.size for key, share in held.items() if key != own)
+        share = held.get(own)
         return ShareSize(0, 0, copied) if share is None else ShareSize(share.rows, share.size, copied)
 
     def __getitem__(self, key: str) -> object:
         if key == STORE:
             return self
-        return self.services[key] if key in self.services else self._shares[key]
+        return self.services[key] if key in self.services else self._shares[self._key(key)]
 
     def __iter__(self) -> Iterator[str]:
         return iter((STORE, *self.services, *self._shares))

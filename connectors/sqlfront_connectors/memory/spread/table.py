@@ -16,7 +16,7 @@ member with rows is lost, an error names the lost partitions.
 import secrets
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from enum import Enum
 from functools import partial
 from typing import Final, Protocol, Self
@@ -24,7 +24,7 @@ from typing import Final, Protocol, Self
 import msgspec
 import pyarrow as pa
 
-from sqlfront_cluster.members.member_list import NOBODY, MemberList
+from sqlfront_cluster.members.member_list import CHANGED, NOBODY, MemberList
 from sqlfront_connectors.base import (
     Location,
     Partitioning,
@@ -49,17 +49,19 @@ from sqlfront_connectors.memory.spread.backups import (
 from sqlfront_connectors.memory.spread.chunk_counts import decode_count, encode_count
 from sqlfront_connectors.memory.spread.lookup import NO_KEYS, Lookup
 from sqlfront_connectors.memory.spread.processors import BackupShare, ChangeShare, ShareScan, StoreShare
-from sqlfront_connectors.memory.spread.row_changes import by_owner, encode_change
+from sqlfront_connectors.memory.spread.row_changes import ShareChange, by_owner, encode_change
 from sqlfront_connectors.memory.spread.row_path import MemberRequests, RowRequest, SpreadPath
 from sqlfront_connectors.memory.spread.share_statistics import (
     ShareStatistics,
-    decode_reports,
+    changed,
+    decode_statistics_change,
     merged,
     nothing,
     read_reports,
     table_statistics,
 )
 from sqlfront_connectors.memory.spread.store import STORE
+from sqlfront_connectors.memory.spread.version_keys import changed_key
 from sqlfront_engine.dag import DAG, Edge, OnlyOn, Vertex
 from sqlfront_engine.forks import when_forgotten
 from sqlfront_engine.jobs.query_run import QueryRun
@@ -104,10 +106,19 @@ class ClusterAccess(MemberRequests, Protocol):
         """End the reservation of :meth:`begin_turn`, so that other sessions can write. Shares that were made
         since and not published may be freed. Does nothing without a reservation."""
 
+    def begin_attempt(self, table: "SpreadTable") -> str | None:
+        """Begin a change of the table's present version without a reservation: :meth:`publish` then fails,
+        with SQLSTATE 40001, if another session has changed the table meanwhile or has it reserved. Costs no
+        message. Returns a text that is unique to this attempt; None if only a reservation can help."""
+
+    def end_attempt(self, table: "SpreadTable", *, failed: bool) -> None:
+        """End the attempt of :meth:`begin_attempt`. ``failed``: members may have shares that were not
+        published; these are freed once they can't be published any more."""
+
     def publish(self, table: "SpreadTable", version: "TableVersion") -> None:
         """Make ``version`` the table's current version for all sessions at once, in this process by
         :meth:`SpreadTable.adopt`. Raises OperationalError if another session has changed the table since
-        :meth:`begin_turn`."""
+        :meth:`begin_turn` or :meth:`begin_attempt`."""
 
     def dropped(self, table: "SpreadTable") -> None:
         """Tell the cluster that the table was dropped, so that no new query reads it."""
@@ -120,13 +131,14 @@ class ClusterAccess(MemberRequests, Protocol):
 class TableVersion(msgspec.Struct, frozen=True):
     """The description of one version of a table's rows, which all members know.
 
-    ``number``: grows by 1 with each version. ``key``: the key under which each member's store has its share,
-    None if the version has no rows. ``known``: the statistics of all rows. ``dealt``: the version of the
-    member list (not of the table) that last changed the partitions' owners before the shares were made.
-    ``owners``: the owner of each partition at that time. ``indexes``: the indexes that every share has.
-    ``jobs``: the ids of the last :data:`MOST_JOBS` durable jobs that have put their rows into the table, with
-    this version or an earlier one, in the order of their commits. ``backups``: the members that hold backups
-    of each owner's share, written before the version was published."""
+    ``number``: grows by 1 with each version. ``key``: the key by which each member's store finds its share,
+    see :mod:`~sqlfront_connectors.memory.spread.version_keys`; None if the version has no rows. ``known``:
+    the statistics of all rows. ``dealt``: the version of the member list (not of the table) that last changed
+    the partitions' owners before the shares were made. ``owners``: the owner of each partition at that time.
+    ``indexes``: the indexes that every share has. ``jobs``: the ids of the last :data:`MOST_JOBS` durable
+    jobs that have put their rows into the table, with this version or an earlier one, in the order of their
+    commits. ``backups``: the members that hold backups of each owner's share, written before the version was
+    published."""
 
     number: int
     key: str | None
@@ -397,13 +409,52 @@ class SpreadTable(KeyedTable):
 
     def change_rows(self, rows: Sequence[RowValues], *, stores: bool, query: QueryRun | None = None) -> None:
         """Publish a version in which some rows are deleted or, with ``stores``, replaced, by one request to
-        each member, without a job. Each item of ``rows`` ends with the number of the row to delete; the
-        values before it are the new row (with ``stores``) or the deleted row's values of
+        each member with such rows, without a job. Each item of ``rows`` ends with the number of the row to
+        delete; the values before it are the new row (with ``stores``) or the deleted row's values of
         :attr:`home_columns`. The table must have a partition key. ``query``: when this query ends, the method
         stops waiting for members."""
         if rows:
-            with self.next_version(ChangeMode.UPDATE if stores else ChangeMode.DELETE) as version:
+            with self.next_version(_mode(stores=stores)) as version:
                 version.change_rows(rows, query)
+
+    def change_found(
+        self, find: Callable[[], Sequence[RowValues]], *, stores: bool, query: QueryRun | None = None
+    ) -> int:
+        """Change the rows that ``find`` returns, as :meth:`change_rows` does, and return their number. The
+        first attempt does without the reservation of :meth:`turn`, which costs two changes of documents; if
+        another session writes to the table meanwhile, the rows are found and changed again in a turn."""
+        count = self._attempt(find, stores, query)
+        return super().change_found(find, stores=stores, query=query) if count is None else count
+
+    def _attempt(
+        self, find: Callable[[], Sequence[RowValues]], stores: bool, query: QueryRun | None
+    ) -> int | None:
+        """Find and change rows without a reservation; return their number, None if another session may have
+        changed the table meanwhile, so that nothing was changed."""
+        with self._writer:
+            before = self._current
+            token = None if self._turns else self.members.begin_attempt(self)
+            if token is None:
+                return None
+            count, failed = 0, False
+            try:
+                rows = find()
+                if rows:
+                    failed = True
+                    with NextVersion(self, _mode(stores=stores), turn=nullcontext(token)) as version:
+                        if version.base is not before.held:
+                            return None
+                        version.change_rows(rows, query)
+                    count, failed = len(rows), False
+                elif self._current is not before:
+                    return None
+            except OperationalError as error:
+                if error.sqlstate != CHANGED:
+                    raise
+                return None
+            finally:
+                self.members.end_attempt(self, failed=failed)
+            return count
 
     def set_indexes(self, indexes: tuple[IndexDefinition, ...]) -> None:
         """Publish a version of the same rows with exactly these indexes; first every member makes its share
@@ -454,6 +505,10 @@ class ChangeMode(Enum):
     replace them."""
 
 
+def _mode(*, stores: bool) -> ChangeMode:
+    return ChangeMode.UPDATE if stores else ChangeMode.DELETE
+
+
 class NextVersion:
     """A context manager that makes the next version of a :class:`SpreadTable`; no other session writes within
     it. ``processor`` is the sink with which each member makes its share of the version; its input must be
@@ -466,14 +521,16 @@ class NextVersion:
         how: ChangeMode,
         indexes: tuple[IndexDefinition, ...] | None = None,
         jobs: tuple[str, ...] = (),
+        turn: AbstractContextManager[str] | None = None,
     ) -> None:
         """Prepare the change. ``how``: the relation of the new version's rows to the present rows.
         ``indexes``: the indexes of the new version, None = the indexes of the present version. ``jobs``: the
-        ids of the durable jobs whose rows the version takes."""
+        ids of the durable jobs whose rows the version takes. ``turn``: the context in which the version is
+        made, whose value is unique to it; None = a :meth:`SpreadTable.turn`."""
         self._indexes, self._jobs = indexes, jobs
         self.table = table
         self._how = how
-        self._turn = table.turn()
+        self._turn = table.turn() if turn is None else turn
         #: The previous version, and the member list with which the new version is made.
         self.base: TableVersion
         self.members: MemberList
@@ -507,6 +564,7 @@ class NextVersion:
                     )
             self._backups = self._placed_backups()
             self.processor = self._processor(turn)
+            self._key = self.processor.key
             self._prepare_backups()
         except BaseException:
             self._turn.__exit__(None, None, None)
@@ -522,10 +580,12 @@ class NextVersion:
         return written
 
     def change_rows(self, rows: Sequence[RowValues], query: QueryRun | None) -> None:
-        """Ask every member to make its share of the new version with some rows deleted or replaced, and
-        publish the version. Each item of ``rows`` ends with the number of the row to delete; the values
-        before it are the new row that replaces it, or those that determine the row's member. ``query``: when
-        this query ends, the method stops waiting for the members."""
+        """Ask the members with some rows, and those with backups of the rows, to make their shares of the new
+        version with these rows deleted or replaced, and publish the version; all other members keep their
+        shares. Each item of ``rows`` ends
+        with the number of the row to delete; the values before it are the new row that replaces it, or those
+        that determine the row's member. ``query``: when this query ends, the method stops waiting for the
+        members."""
         table, base, members = self.table, self.base, self.members
         assert base.key is not None
         assert table.partitioning is not None
@@ -533,26 +593,40 @@ class NextVersion:
         kinds = [table.schema.field(column).type for column in self.keys]
         keys = self.keys if stores else tuple(range(len(self.keys)))
         shares = by_owner(rows, key_hasher(kinds), keys, members.owners, stores=stores)
-        encode = partial(encode_change, self.processor.key, base.key, table.name, members.dealt)
-        held: dict[str, list[str]] = {}
-        for owner, holders in base.backups:
-            for holder in holders:
-                held.setdefault(holder, []).append(owner)
-        questions = {
-            owner: encode(change, [(other, shares[other]) for other in held.get(owner, ())])
-            for owner, change in shares.items()
-        }
-        answers = table.members.ask(STORE, questions, query)
-        reports = [answers[owner] for owner in sorted(answers)]
-        self.publish_shares(decode_reports(reports, table.schema))
+        key = changed_key(base.key, dict.fromkeys(shares, self.processor.key))
+        if key is None:
+            shares = {owner: shares.get(owner, ([], [])) for owner in members.owners}
+        else:
+            self._key = key
+        answers = table.members.ask(STORE, self._questions(base.key, shares), query)
+        changes = [decode_statistics_change(answers[owner], table.schema) for owner in sorted(shares)]
+        if key is None:
+            self.publish_shares([after for _, after in changes])
+            return
+        known = base.known
+        for before, after in changes:
+            known = changed(known, before, after, table.partitioning)
+        self._publish(known)
+
+    def _questions(self, base: str, shares: Mapping[str, ShareChange]) -> dict[str, bytes]:
+        """Return the question to each owner that changes its share, and to each holder of a backup of it.
+        ``base``: the key of the previous version. ``shares``: the change of each owner's share."""
+        encode = partial(encode_change, self.processor.key, base, self.table.name, self.members.dealt)
+        asked: dict[str, list[tuple[str, ShareChange]]] = {}
+        for owner, holders in {**dict.fromkeys(shares, ()), **dict(self.base.backups)}.items():
+            for member in (owner, *holders) if owner in shares else ():
+                asked.setdefault(member, []).append((owner, shares[owner]))
+        return {member: encode(changes) for member, changes in asked.items()}
 
     def publish_shares(self, shares: Sequence[ShareStatistics]) -> None:
         """Publish the new version; ``shares`` are the statistics of each member's share."""
+        self._publish(merged(shares, len(self.table.schema), self.table.partitioning))
+
+    def _publish(self, known: ShareStatistics) -> None:
         table = self.table
-        known = merged(shares, len(table.schema), table.partitioning)
         version = TableVersion(
             self.base.number + 1,
-            self.processor.key,
+            self._key,
             known,
             self.members.dealt,
             self.members.owners,
@@ -612,10 +686,10 @@ class NextVersion:
     def __exit__(self, *_: object) -> None:
         # Read while no other session can publish: an interrupt may have come right after this session's
         # publication.
-        published = self.table.snapshot().held.key == self.processor.key
+        published = self.table.snapshot().held.key == self._key
         self._turn.__exit__(None, None, None)
         if not published:
-            self.table.members.release(self.processor.key)
+            self.table.members.release(self._key)
 
 
 def place_anew(table: SpreadTable) -> None:
