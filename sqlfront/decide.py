@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from sqlfront.lanes.request import FOR_SPARK, Cause, Replan, StatementRequest
 from sqlfront.lanes.rows import RowsWay
+from sqlfront.state.plans import InsertPlan
 from sqlfront_engine.garbage import uncollected_if_long
 from sqlfront_planner.binder import bind_query
 from sqlfront_planner.lanes import Lane
@@ -121,4 +122,6 @@ def _way_of(
         if context.spark is not None:
             context.spark.check_size(plan.input_size)
         return light.LightWay(context, plan, values)
+    if isinstance(plan, InsertPlan):
+        return ways.InsertWay(context, plan, values)
     return ways.ChangeWay(context, plan, values)

@@ -19,6 +19,7 @@ from sqlfront.commands.copies import (
     recover,
     turn_of,
 )
+from sqlfront.commands.insertions import insert_values
 from sqlfront.commands.parameters import with_arguments
 from sqlfront.commands.run import (
     NOTHING,
@@ -483,6 +484,9 @@ def insert(run: StatementRun, statement: Insert) -> CommandOutcome:
     or none; then refill CACHE TABLE's copies of views that read the table. The outcome has the number of rows
     written. Raises TABLE_OR_VIEW_NOT_FOUND for an unknown name, ProgrammingError for a view and for a table
     that takes no rows."""
+    made = insert_values(run, statement)
+    if made is not None:
+        return made
     entry = run.entry(statement.name)
     table = writable(entry)
     with following(run, lambda: table):

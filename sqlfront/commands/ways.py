@@ -5,19 +5,20 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from sqlfront import commands
-from sqlfront.commands import changes
+from sqlfront.commands import changes, insertions
 from sqlfront.commands.run import StatementRun
 from sqlfront.lanes.own import OwnWay
 from sqlfront.lanes.request import Replan, StatementRequest
 from sqlfront.results.result import COMMAND_REASON, Result
 from sqlfront_planner.lanes import Lane
+from sqlfront_planner.statement import parse
 from sqlfront_values.errors import Error
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from sqlfront.lanes.way import QueryWay
-    from sqlfront.state.plans import ChangePlan
+    from sqlfront.state.plans import ChangePlan, InsertPlan
     from sqlfront_planner.statements.structs import Explain, Statement
 
 
@@ -62,6 +63,20 @@ class ChangeWay(_CommandWay, eq=False, gc=False):
     def run(self, request: StatementRequest) -> Result | Replan:
         """Run the cached plan of the DELETE or UPDATE, and return the statement's result."""
         return changes.change_again(StatementRun(self.context, request), self.plan, self.values)
+
+
+class InsertWay(_CommandWay, eq=False, gc=False):
+    """The way of a repeated INSERT of rows that are in the statement, which runs by a cached plan with these
+    ``values`` of its parameters."""
+
+    plan: "InsertPlan"
+    values: "Sequence[object]"
+
+    def run(self, request: StatementRequest) -> Result | Replan:
+        """Run the cached plan of the INSERT, or the statement anew if the rows need a job; return the
+        statement's result."""
+        made = insertions.insert_again(StatementRun(self.context, request), self.plan, self.values)
+        return CommandWay(self.context, parse(request.text)).run(request) if made is None else made
 
 
 class ExplainWay(_CommandWay, eq=False, gc=False):

@@ -33,5 +33,26 @@ class ChangePlan(msgspec.Struct, frozen=True, eq=False):
         return self.rows.reason
 
 
-#: A program over a few rows, a job, or a change of the rows that a program gives.
-Plan: TypeAlias = RowPlan | QueryPlan | ChangePlan
+class InsertPlan(msgspec.Struct, frozen=True, eq=False):
+    """A cached plan of an INSERT INTO ``table`` of rows that are in the statement; the catalog calls the
+    table ``name``. ``rows``: the row plan (the plan of a row program) that computes the rows. ``required``:
+    the ordinals of the table's NOT NULL columns."""
+
+    table: "KeyedTable"
+    name: str
+    rows: RowPlan
+    required: tuple[int, ...]
+
+    @property
+    def lane(self) -> Lane:
+        """The lane that computes the rows."""
+        return self.rows.lane
+
+    @property
+    def reason(self) -> str:
+        """The reason for the lane, in words that EXPLAIN shows."""
+        return self.rows.reason
+
+
+#: A program over a few rows, a job, a change of the rows that a program gives, or an insert of these.
+Plan: TypeAlias = RowPlan | QueryPlan | ChangePlan | InsertPlan

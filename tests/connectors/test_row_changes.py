@@ -61,6 +61,29 @@ def test_a_change_costs_one_request_to_each_member_with_changed_rows(members: Me
     assert messages(members) - before == {"Request": 1 + 1, "Answer": 1 + 1}
 
 
+def test_rows_are_added_by_one_request_to_each_member_that_owns_them(members: Members) -> None:
+    spread = table(members, *range(50))
+    there, here = keys_of(members, THERE, 52)[50:], keys_of(members, HERE, 52)[50:]
+    before = messages(members)
+    spread.add_rows([(key, "added") for key in there])
+
+    assert messages(members) - before == {"Request": 1, "Answer": 1}
+    spread.add_rows([(key, "added") for key in here])
+    assert members.read(spread) == sorted(
+        [(key, str(key)) for key in range(50)] + [(key, "added") for key in (*there, *here)]
+    )
+    assert spread.snapshot().statistics.rows == 54
+
+
+def test_rows_are_added_to_a_table_without_rows(members: Members) -> None:
+    spread = table(members)
+    spread.add_rows([(1, "one")])
+    spread.add_rows([])
+    spread.add_rows([(2, "two")])
+
+    assert members.read(spread) == [(1, "one"), (2, "two")]
+
+
 def test_rows_are_changed_where_they_are(members: Members) -> None:
     spread = table(members, *range(50))
     before = spread.snapshot()

@@ -446,6 +446,17 @@ class TableTown(Kept):
 
         return Statement(at, code)
 
+    def add_rows(self, at: str, rows: Rows) -> Statement:
+        """INSERT INTO t VALUES ..., without a job where that can be done."""
+        session = self.sessions[at]
+
+        def code() -> None:
+            session.effect = lambda before: tuple(sorted(before + rows))
+            session.appends = True
+            self._table(session).add_rows(rows)
+
+        return Statement(at, code)
+
     def look_up(self, at: str, keys: Sequence[int]) -> Statement:
         """SELECT * FROM t WHERE k IN (...), without a job; AssertionError for wrong rows."""
         snapshot = self._table(self.sessions[at]).snapshot()

@@ -244,7 +244,9 @@ class TableChaos:
             return
         self._left -= 1
         kind = self.random.randrange(50 if self._scenario.changes else 8 if self._scenario.lookups else 5)
-        if kind > 4:
+        if kind > 30 or kind == 7:
+            statement = self.town.add_rows(at, self._new_rows())
+        elif kind > 4:
             keys = [self.random.randrange(self._next_key + 3) for _ in range(self.random.randint(1, 4))]
             statement = self.town.change(at, keys, self.random.choice((None, self._new_value())))
         elif kind <= 1:

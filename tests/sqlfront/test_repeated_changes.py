@@ -11,7 +11,7 @@ import pytest
 
 import sqlfront
 from sqlfront.commands.run import StatementRun
-from sqlfront.state.plans import ChangePlan
+from sqlfront.state.plans import ChangePlan, InsertPlan
 from sqlfront_planner.catalog import Entry
 from tests.sqlfront.test_modification import ask
 
@@ -30,6 +30,98 @@ def plans(connection: sqlfront.Connection) -> list[ChangePlan]:
         for cached in connection.session.context.plans.entries()
         if isinstance(cached.plan, ChangePlan)
     ]
+
+
+def inserts(connection: sqlfront.Connection) -> list[InsertPlan]:
+    return [
+        cached.plan
+        for cached in connection.session.context.plans.entries()
+        if isinstance(cached.plan, InsertPlan)
+    ]
+
+
+def test_inserts_of_other_values_use_the_same_plan(connection: sqlfront.Connection) -> None:
+    insert = connection.prepare("INSERT INTO t VALUES (?, 1, ?, 2.5)")
+    for key in range(3000, 3010):
+        connection.execute("INSERT INTO t (s, k) VALUES (:s, :k)", {"k": key, "s": "inserted"})
+        insert.execute([key + 100, "prepared"])
+
+    assert len(inserts(connection)) == 2
+    assert ask(connection, "SELECT * FROM t WHERE k >= 3000 ORDER BY k") == [
+        *((key, None, "inserted", None) for key in range(3000, 3010)),
+        *((key, 1, "prepared", Decimal("2.50")) for key in range(3100, 3110)),
+    ]
+
+
+def test_inserts_of_literals_keep_no_plans(connection: sqlfront.Connection) -> None:
+    for key in range(3000, 3003):
+        connection.execute(f"INSERT INTO t VALUES ({key}, 1, 'a', 2), ({key}, 2, 'b', 3)")
+
+    assert not inserts(connection)
+    assert ask(connection, "SELECT count(*) FROM t WHERE k >= 3000") == [(6,)]
+
+
+@pytest.mark.parametrize("value", [None, 5, "5", 5.5, 2**40, 2**70, Decimal("5.55"), True, b"5"])
+def test_values_of_each_type_are_inserted_as_a_job_inserts_them(
+    connection: sqlfront.Connection, value: object
+) -> None:
+    connection.execute("CREATE TABLE c (k INT, b TINYINT, s STRING, d DECIMAL(9,2)) CLUSTERED BY (k)")
+    for column in ("k", "b", "s", "d"):
+        outcomes = []
+        for rows in ("VALUES (?)", "SELECT ? FROM range(1)"):
+            outcome: list[object] = []
+            for _ in range(2):
+                try:
+                    outcome.append(connection.execute(f"INSERT INTO c ({column}) {rows}", [value]).rowcount)
+                except sqlfront.Error as error:
+                    outcome.append((type(error), error.condition))
+            outcomes.append((*outcome, *ask(connection, "SELECT * FROM c")))
+            connection.execute("DELETE FROM c")
+        assert outcomes[0] == outcomes[1], column
+
+
+def test_an_insert_finds_the_table_that_has_the_name_now(connection: sqlfront.Connection) -> None:
+    text = "INSERT INTO t VALUES (?, 1, 'a', 2)"
+    for key in (3000, 3001):
+        connection.execute(text, [key])
+    connection.execute("ALTER TABLE t RENAME TO former")
+    with pytest.raises(sqlfront.ProgrammingError, match="TABLE_OR_VIEW_NOT_FOUND"):
+        connection.execute(text, [3002])
+    connection.execute("CREATE TABLE t (k INT, b STRING, s STRING NOT NULL, d INT) CLUSTERED BY (k)")
+    connection.execute(text, [3003])
+    connection.execute("CREATE TEMPORARY VIEW t AS SELECT 1")
+    with pytest.raises(sqlfront.ProgrammingError):
+        connection.execute(text, [3004])
+    connection.execute("DROP VIEW t")
+    connection.execute("CREATE INDEX by_s ON t (s)")
+    connection.execute(text, [3005])
+
+    assert ask(connection, "SELECT * FROM t ORDER BY k") == [(3003, "1", "a", 2), (3005, "1", "a", 2)]
+    assert ask(connection, "SELECT k FROM t WHERE s = 'a' ORDER BY k") == [(3003,), (3005,)]
+    assert ask(connection, "SELECT count(*) FROM former WHERE k >= 3000") == [(2,)]
+
+
+def test_a_null_in_a_required_column_is_an_error_for_a_cached_plan_too(
+    connection: sqlfront.Connection,
+) -> None:
+    connection.execute("CREATE TABLE r (k INT NOT NULL, s STRING NOT NULL) CLUSTERED BY (k)")
+    text = "INSERT INTO r VALUES (?, CASE WHEN ? <> '' THEN 'x' END)"
+    for value in ("a", "b"):
+        connection.execute(text, [1, value])
+    with pytest.raises(sqlfront.IntegrityError, match="NOT_NULL_ASSERT_VIOLATION"):
+        connection.execute(text, [1, ""])
+
+    assert ask(connection, "SELECT s FROM r ORDER BY s") == [("x",), ("x",)]
+    assert inserts(connection)
+
+
+def test_an_insert_refills_the_copies_that_read_the_table(connection: sqlfront.Connection) -> None:
+    connection.execute("CREATE VIEW v AS SELECT count(*) AS n FROM t")
+    connection.execute("CACHE TABLE v")
+    for key in (3000, 3001):
+        connection.execute("INSERT INTO t VALUES (?, 1, 'a', 2)", [key])
+
+    assert ask(connection, "SELECT n FROM v") == [(2002,)]
 
 
 def test_other_values_use_the_same_plan(connection: sqlfront.Connection) -> None:

@@ -214,6 +214,11 @@ class KeyedTable(ABC):
         return len(rows)
 
     @abstractmethod
+    def add_rows(self, rows: Sequence[RowValues], query: QueryRun | None = None) -> None:
+        """Publish a version with a few rows after all present rows; publish nothing if ``rows`` is empty.
+        ``query``: the query of the statement; when the query ends, this method stops waiting for members."""
+
+    @abstractmethod
     def set_indexes(self, indexes: tuple[IndexDefinition, ...]) -> None:
         """Publish a version with the same rows that has exactly the indexes ``indexes``."""
 

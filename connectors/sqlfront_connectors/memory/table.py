@@ -165,6 +165,12 @@ class MemoryTable(KeyedTable):
         gone = places(snapshot.segments, [cast("int", row[-1]) for row in rows])
         self.replace_rows(snapshot, gone, [batch_of(rows, self.schema)] if rows and stores else ())
 
+    def add_rows(self, rows: Sequence[RowValues], query: QueryRun | None = None) -> None:
+        """Publish a version with a few rows after all present rows, unless ``rows`` is empty. ``query`` has
+        no effect."""
+        if rows:
+            self.publish([batch_of(rows, self.schema)], overwrite=False)
+
     def change_batches(self, batches: Sequence[pa.RecordBatch], *, stores: bool) -> int:
         """Publish a version without the rows whose numbers are in the last column of ``batches``; with
         ``stores``, the other columns hold the rows that replace the deleted rows. Returns the number of

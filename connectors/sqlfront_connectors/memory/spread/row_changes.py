@@ -66,19 +66,22 @@ def by_owner(
     owners: Sequence[str],
     *,
     stores: bool,
+    numbered: bool = True,
 ) -> dict[str, tuple[list[int], list[RowValues]]]:
     """Divide a change of rows among the owners of partitions: return, for each owner, the numbers of the rows
     to delete and the rows to add; owners without any are left out. ``rows``: each item is values, the last of
-    which is the row's number. ``stores``: whether the values before the number are a row to add.
+    which is the row's number if ``numbered``. ``stores``: whether the values before the number are a row to
+    add.
     ``hash_key``: a function that returns the hash of a key. ``keys``: the positions of the key's values in
     each item. ``owners``: the owner of each partition."""
     shares: dict[str, tuple[list[int], list[RowValues]]] = {}
     for row in rows:
         owner = owners[hash_key(tuple(row[key] for key in keys)) % len(owners)]
         gone, added = shares.setdefault(owner, ([], []))
-        gone.append(cast("int", row[-1]))
+        if numbered:
+            gone.append(cast("int", row[-1]))
         if stores:
-            added.append(row[:-1])
+            added.append(row[:-1] if numbered else row)
     return shares
 
 

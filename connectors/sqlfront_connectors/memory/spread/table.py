@@ -35,6 +35,7 @@ from sqlfront_connectors.base import (
 )
 from sqlfront_connectors.memory.keyed_table import KeyedSnapshot, KeyedTable
 from sqlfront_connectors.memory.segments.index import IndexDefinition
+from sqlfront_connectors.memory.segments.row_paths import batch_of
 from sqlfront_connectors.memory.segments.share import key_columns
 from sqlfront_connectors.memory.spread.backups import (
     HOME,
@@ -423,17 +424,34 @@ class SpreadTable(KeyedTable):
         """Change the rows that ``find`` returns, as :meth:`change_rows` does, and return their number. The
         first attempt does without the reservation of :meth:`turn`, which costs two changes of documents; if
         another session writes to the table meanwhile, the rows are found and changed again in a turn."""
-        count = self._attempt(find, stores, query)
+        count = self._attempt(find, _mode(stores=stores), query)
         return super().change_found(find, stores=stores, query=query) if count is None else count
 
+    def add_rows(self, rows: Sequence[RowValues], query: QueryRun | None = None) -> None:
+        """Publish a version with a few rows after all present rows, unless ``rows`` is empty: by one request
+        to each member that owns the partition of a row, and to the holders of backups, without a job; by a
+        job if the table has no rows yet or no partition key. ``query``: when this query ends, the method
+        stops waiting for members."""
+        if not rows or self._attempt(lambda: rows, ChangeMode.APPEND, query) is not None:
+            return
+        with self.turn():
+            if self.partitioning is None or self._current.held.key is None or not self.in_place:
+                self.publish([batch_of(rows, self.schema)], overwrite=False)
+                return
+            with self.next_version(ChangeMode.APPEND) as version:
+                version.change_rows(rows, query)
+
     def _attempt(
-        self, find: Callable[[], Sequence[RowValues]], stores: bool, query: QueryRun | None
+        self, find: Callable[[], Sequence[RowValues]], how: "ChangeMode", query: QueryRun | None
     ) -> int | None:
         """Find and change rows without a reservation; return their number, None if another session may have
-        changed the table meanwhile, so that nothing was changed."""
+        changed the table meanwhile, or a job has to make the change, so that nothing was changed."""
+        if self.partitioning is None:
+            return None
         with self._writer:
             before = self._current
-            token = None if self._turns else self.members.begin_attempt(self)
+            possible = before.held.key is not None and not self._turns
+            token = self.members.begin_attempt(self) if possible else None
             if token is None:
                 return None
             count, failed = 0, False
@@ -441,7 +459,7 @@ class SpreadTable(KeyedTable):
                 rows = find()
                 if rows:
                     failed = True
-                    with NextVersion(self, _mode(stores=stores), turn=nullcontext(token)) as version:
+                    with NextVersion(self, how, turn=nullcontext(token)) as version:
                         if version.base is not before.held:
                             return None
                         version.change_rows(rows, query)
@@ -582,17 +600,17 @@ class NextVersion:
     def change_rows(self, rows: Sequence[RowValues], query: QueryRun | None) -> None:
         """Ask the members with some rows, and those with backups of the rows, to make their shares of the new
         version with these rows deleted or replaced, and publish the version; all other members keep their
-        shares. Each item of ``rows`` ends
-        with the number of the row to delete; the values before it are the new row that replaces it, or those
-        that determine the row's member. ``query``: when this query ends, the method stops waiting for the
+        shares. Each item of ``rows`` ends with the number of the row to delete; the values before it are the
+        new row that replaces it, or those that determine the row's member. For a change that adds rows
+        (APPEND), each item is a new row. ``query``: when this query ends, the method stops waiting for the
         members."""
         table, base, members = self.table, self.base, self.members
         assert base.key is not None
         assert table.partitioning is not None
-        stores = self._how is ChangeMode.UPDATE
+        stores, numbered = self._how is not ChangeMode.DELETE, self._how is not ChangeMode.APPEND
         kinds = [table.schema.field(column).type for column in self.keys]
         keys = self.keys if stores else tuple(range(len(self.keys)))
-        shares = by_owner(rows, key_hasher(kinds), keys, members.owners, stores=stores)
+        shares = by_owner(rows, key_hasher(kinds), keys, members.owners, stores=stores, numbered=numbered)
         key = changed_key(base.key, dict.fromkeys(shares, self.processor.key))
         if key is None:
             shares = {owner: shares.get(owner, ([], [])) for owner in members.owners}
