@@ -16,6 +16,8 @@ from sqlfront_values.arrow.arrays import from_numpy, numpy_view, to_python
 #: Rows of the sample for the estimate of a distinct count: the estimate's error falls with their root, its
 #: time grows with them, at each new version of a table.
 SAMPLE_ROWS: Final = 32_768
+#: Values of a column up to which its statistics are computed without kernels.
+_FEW_ROWS: Final = 32
 
 
 class LazyStatistics(Mapping[str, ColumnStatistics]):
@@ -71,12 +73,27 @@ def column_statistics(chunks: list[pa.Array]) -> ColumnStatistics:
         return ColumnStatistics(distinct=0, nulls=nulls)
     if pa.types.is_dictionary(chunks[0].type):
         return ColumnStatistics(distinct=max(len(chunk.dictionary) for chunk in chunks), nulls=nulls)
+    if rows <= _FEW_ROWS and not pa.types.is_nested(chunks[0].type):
+        return _of_few(chunks, nulls)
     largest = max(chunks, key=len)
     minimum, maximum = _bounds(chunks)
     distinct = _distinct(largest, rows)
     if isinstance(minimum, int) and isinstance(maximum, int):
         distinct = min(distinct, maximum - minimum + 1)
     return ColumnStatistics(distinct, nulls, minimum, maximum)
+
+
+def _of_few(chunks: list[pa.Array], nulls: int) -> ColumnStatistics:
+    """Compute the statistics of a column of a few values, not all null, without kernels, each of which takes
+    as long as some tens of values in Python. A change of one row computes them for each column."""
+    try:
+        values = [value for chunk in chunks for value in to_python(chunk) if value is not None]
+    except (OverflowError, ValueError):  # dates and timestamps beyond Python's
+        return ColumnStatistics(sum(map(len, chunks)) - nulls, nulls)
+    distinct = len(set(values))
+    if not has_bounds(chunks[0].type):
+        return ColumnStatistics(distinct, nulls)
+    return ColumnStatistics(distinct, nulls, min(values), max(values))  # type: ignore[type-var]
 
 
 def has_bounds(data_type: pa.DataType) -> bool:

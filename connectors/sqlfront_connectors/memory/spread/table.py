@@ -18,7 +18,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from enum import Enum
-from functools import partial
+from functools import cached_property, partial
 from typing import Final, Protocol, Self
 
 import msgspec
@@ -40,6 +40,7 @@ from sqlfront_connectors.memory.segments.share import key_columns
 from sqlfront_connectors.memory.spread.backups import (
     HOME,
     Backups,
+    BackupTargets,
     HeldShare,
     backups_of,
     held_shares,
@@ -552,10 +553,6 @@ class NextVersion:
         #: The previous version, and the member list with which the new version is made.
         self.base: TableVersion
         self.members: MemberList
-        self.processor: StoreShare
-        #: The sinks that make the backups of the shares, the first one of the rows that ``processor`` emits,
-        #: the next one of the rows that the first one emits.
-        self.backup_processors: tuple[BackupShare, ...] = ()
         self._backups: Backups = ()
 
     @property
@@ -574,16 +571,16 @@ class NextVersion:
             for job in filter(table.has_rows_of, self._jobs):
                 raise OperationalError(f"`{table.name}` has the rows of the job {job} already")
             if self._how is not ChangeMode.OVERWRITE:
-                current.check_complete()
+                if not table.in_place or NOBODY in self.base.owners:
+                    current.check_complete()
                 if not table.in_place:
                     raise OperationalError(
                         f"the partitions of `{table.name}` have moved; run the statement again",
                         sqlstate="40001",
                     )
             self._backups = self._placed_backups()
-            self.processor = self._processor(turn)
-            self._key = self.processor.key
-            self._prepare_backups()
+            # The key of the shares that are made, and that of the version, which may name other shares, too.
+            self._key = self._made_key = table.next_key(turn)
         except BaseException:
             self._turn.__exit__(None, None, None)
             raise
@@ -611,7 +608,7 @@ class NextVersion:
         kinds = [table.schema.field(column).type for column in self.keys]
         keys = self.keys if stores else tuple(range(len(self.keys)))
         shares = by_owner(rows, key_hasher(kinds), keys, members.owners, stores=stores, numbered=numbered)
-        key = changed_key(base.key, dict.fromkeys(shares, self.processor.key))
+        key = changed_key(base.key, dict.fromkeys(shares, self._made_key))
         if key is None:
             shares = {owner: shares.get(owner, ([], [])) for owner in members.owners}
         else:
@@ -629,7 +626,7 @@ class NextVersion:
     def _questions(self, base: str, shares: Mapping[str, ShareChange]) -> dict[str, bytes]:
         """Return the question to each owner that changes its share, and to each holder of a backup of it.
         ``base``: the key of the previous version. ``shares``: the change of each owner's share."""
-        encode = partial(encode_change, self.processor.key, base, self.table.name, self.members.dealt)
+        encode = partial(encode_change, self._made_key, base, self.table.name, self.members.dealt)
         asked: dict[str, list[tuple[str, ShareChange]]] = {}
         for owner, holders in {**dict.fromkeys(shares, ()), **dict(self.base.backups)}.items():
             for member in (owner, *holders) if owner in shares else ():
@@ -661,37 +658,40 @@ class NextVersion:
             return backups_of(self.members, self.table.backups)
         return self.base.backups
 
-    def _prepare_backups(self) -> None:
-        """Have the shares' rows go to the makers of the backups, too, and these report."""
-        made, store = targets_of(self._backups, self.members.owners), self.processor
-        numbered = isinstance(store, ChangeShare)
-        stores = isinstance(store, ChangeShare) and store.stores
-        common = store.table, store.key, store.base, store.schema, store.partitioning, store.dealt, ()
-        self.backup_processors = (
-            tuple(
-                BackupShare(*common, following, targets, numbered, stores)
-                for targets, following in zip(made, (*made[1:], None), strict=True)
-            )
-            if made
-            else ()
-        )
-        if made:
-            self.processor = msgspec.structs.replace(store, targets=made[0])
-
-    def _processor(self, turn: str) -> StoreShare:
-        table = self.table
+    @cached_property
+    def processor(self) -> StoreShare:
+        """The sink with which each member makes its share in a job, and emits the rows of its backups."""
+        table, made = self.table, self._targets
         make: Callable[..., StoreShare] = StoreShare
         if self._how in (ChangeMode.DELETE, ChangeMode.UPDATE):
             make = partial(ChangeShare, stores=self._how is ChangeMode.UPDATE)
         return make(
             table.name,
-            table.next_key(turn),
+            self._made_key,
             None if self._how is ChangeMode.OVERWRITE else self.base.key,
             table.schema,
             table.partitioning,
             self.members.dealt,
             tuple(index.columns for index in self._made_indexes),
+            targets=made[0] if made else None,
         )
+
+    @cached_property
+    def backup_processors(self) -> tuple[BackupShare, ...]:
+        """The sinks that make the backups of the shares in a job, the first one of the rows that
+        :attr:`processor` emits, the next one of the rows that the first one emits."""
+        made, store = self._targets, self.processor
+        numbered = isinstance(store, ChangeShare)
+        stores = isinstance(store, ChangeShare) and store.stores
+        common = store.table, store.key, store.base, store.schema, store.partitioning, store.dealt, ()
+        return tuple(
+            BackupShare(*common, following, targets, numbered, stores)
+            for targets, following in zip(made, (*made[1:], None)[: len(made)], strict=True)
+        )
+
+    @cached_property
+    def _targets(self) -> tuple[BackupTargets, ...]:
+        return targets_of(self._backups, self.members.owners) if self._backups else ()
 
     @property
     def _made_indexes(self) -> tuple[IndexDefinition, ...]:
