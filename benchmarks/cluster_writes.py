@@ -8,6 +8,21 @@ them), a lookup by key, UPDATE, DELETE and INSERT of one row by key with argumen
 literals in the text, and a light job of all members (a count over 27 rows). Ratios are medians over the
 lookup's. Messages are those of the client and the members, and beside them the messages of the keeper, which
 is in the client's process.
+
+An UPDATE of one row by key on three members with one backup consists of the lookup (one question and its
+answer), the change (a question to the owner and one to the holder of the backup, at the same time), and the
+publication (one change of a document: the keeper tells all members and waits for their answers): 7 messages
+besides the keeper's, and 5 for INSERT, which looks nothing up. Before 2026-11-29 all members were asked for
+the change, and the turn cost two further changes of documents: 11 messages without backups; INSERT ran a
+job (18).
+
+Processor time, the shortest of 300 runs in one process (three BIGINT columns, 271 partitions): 0.10 ms for
+the new share, at the owner and again at the holder of the backup (0.30 ms before statistics of few rows did
+without kernels); 0.03 ms at the client for the statistics (and 0.04 ms less than before, since only jobs
+need the addresses of backups); 0.02 ms in each process that hears of the new version.
+
+A write of one row takes more than three lookups: the lookup and the change are two of them, and the change
+of a document, in which all members take part, is more than one.
 """
 
 import argparse
