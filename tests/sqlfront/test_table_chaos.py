@@ -76,6 +76,18 @@ def test_lookups_see_one_version_or_say_why_not() -> None:
     assert outcome.failed > 0
 
 
+def test_changes_of_rows_by_key_from_two_sessions_follow_one_another() -> None:
+    _, outcome = explore(range(3), changes=True, backups=1)
+
+    assert outcome.written > 20
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("backups", [0, 1])
+def test_changes_of_rows_by_key_under_many_seeds(backups: int) -> None:
+    explore(range(1000), changes=True, backups=backups)
+
+
 def test_members_that_leave_and_join_lose_no_row() -> None:
     _, outcome = explore(range(LEAVING_SEEDS), leaves=True)
 
@@ -247,7 +259,7 @@ BEGIN_ATTEMPT = ProcessMembers.begin_attempt
     [
         (ProcessMembers, "begin_attempt", begun_with_the_latest_document),
         (ProcessMembers, "begin_attempt", begun_beside_turns),
-        (TableService, "_is_needed", only_needed_in_a_turn),
+        pytest.param(TableService, "_is_needed", only_needed_in_a_turn, marks=pytest.mark.cluster),
     ],
     ids=lambda value: getattr(value, "__name__", value),
 )
