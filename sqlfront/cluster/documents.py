@@ -1,7 +1,6 @@
 """A session's access to the documents of its cluster: it makes one change at a time, and waits for the
 change."""
 
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -21,6 +20,8 @@ from sqlfront_values.errors import OperationalError
 ANSWER_TIMEOUT: Final = 60.0
 #: Seconds that a writer waits for its turn; a statement that writes longer makes the next writer fail.
 TURN_TIMEOUT: Final = 60.0
+#: Seconds after which a writer that waits for its turn looks whether its session is still in the cluster.
+LOOK: Final = 1.0
 #: Attempts to give back a turn that may still be held, and seconds between the attempts: a minute in all, as
 #: long as other writers wait.
 GIVE_BACK_TRIES: Final = 60
@@ -133,18 +134,21 @@ class Documents:
         """Wait until no present member holds the turn ``name``, the exclusive right to write to a table, and
         take it. ``token`` is a text unique to this call; ``what``, the table's name, is for the error
         message. Return True if the turn's last holder was lost while it held the turn, so that its writes may
-        be incomplete; else False. Raises OperationalError (55P03) if others hold the turn for longer than
-        :data:`TURN_TIMEOUT` seconds."""
+        be incomplete; else False. Raises OperationalError: 55P03 if others hold the turn for longer than
+        :data:`TURN_TIMEOUT` seconds, 08006 if the cluster gives this session up meanwhile."""
         key, mine = f"{TURN}{name}", codec.encode(Turn(self._membership.name, token))
-        deadline = time.monotonic() + TURN_TIMEOUT
+        clock = self._membership.member.engine.clock
+        deadline = clock.now() + TURN_TIMEOUT
         while True:
             before = self.changes
+            self._membership.check_present()
             current = self.get(key)
             if current is None or not self.is_present(turn_of(current).holder):
                 if self._take(key, token, mine, 0 if current is None else current.version):
                     return current is not None
                 continue
-            if not self.await_after(before, deadline - time.monotonic()):
+            changed = self.await_after(before, min(deadline - clock.now(), LOOK))
+            if not changed and clock.now() >= deadline:
                 raise OperationalError(
                     f"{turn_of(current).holder} has been writing to {what} for more than {TURN_TIMEOUT:g} s",
                     sqlstate="55P03",

@@ -216,6 +216,12 @@ class Membership:
         if self.keeper.expired:
             raise OperationalError(self.keeper.cut_off(), sqlstate="08006")
 
+    def check_present(self) -> None:
+        """Raise OperationalError (08006) if the membership has ended, so that it hears of no change any
+        more."""
+        if self._status.ended:
+            raise OperationalError(f"{self._status.why}; nothing was changed", sqlstate="08006")
+
     # ---- documents
 
     @property
