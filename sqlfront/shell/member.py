@@ -150,7 +150,7 @@ def run_in_directory(start: MemberStart, given: str) -> int:
             clear(directory)
             found.release()
             raise
-        found.announce(first.address, sockets)
+        found.announce(first.address, sockets, first.running.membership.name)
     return start.serve(first.running, _keeps(first))
 
 

@@ -36,20 +36,25 @@ _FLAGS: Final = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 class RunFile(msgspec.Struct, frozen=True):
     """The content of ``cluster.json``, a file in the directory of a running cluster: the process (``pid``),
     the ``address`` and the ``epoch`` of the keeper. ``folder``: the folder of the members' sockets and logs,
-    to be removed when the cluster has ended; empty = none."""
+    to be removed when the cluster has ended; empty = none. ``member``: the member in the keeper's process;
+    empty = none."""
 
     pid: int
     address: str
     epoch: int = 1
     folder: str = ""
+    member: str = ""
 
 
 class HeldOffice:
-    """The office in the ``folder``, held with the lock ``descriptor`` by the keeper of ``epoch``: a
+    """The office in the ``folder``, held with the lock ``descriptor`` by the keeper of ``epoch``. ``ended``:
+    members that have ended with the former keeper, since they were in its process. It is a
     :class:`~sqlfront_cluster.members.tenure.Tenure`."""
 
-    def __init__(self, folder: Path, descriptor: int, epoch: int) -> None:
-        self.epoch = epoch
+    def __init__(
+        self, folder: Path, descriptor: int, epoch: int, ended: frozenset[str] = frozenset()
+    ) -> None:
+        self.epoch, self.ended = epoch, ended
         self.folder = folder
         self._descriptor = descriptor
 
@@ -64,10 +69,10 @@ class HeldOffice:
         except OSError:  # the lock was released, or the folder is gone
             return False
 
-    def announce(self, address: str, sockets: str) -> None:
+    def announce(self, address: str, sockets: str, member: str = "") -> None:
         """Write into the folder where this keeper is, for members and clients. ``sockets``: the folder of the
-        members' sockets and logs."""
-        run_file = RunFile(os.getpid(), address, self.epoch, sockets)
+        members' sockets and logs. ``member``: the member in this process, empty = none."""
+        run_file = RunFile(os.getpid(), address, self.epoch, sockets, member)
         _replace(self.folder / RUN_FILE, msgspec.json.encode(run_file))
         credentials = self.folder / CREDENTIALS
         if credentials.exists():
@@ -123,10 +128,11 @@ class KeeperOffice:
         finally:
             os.close(descriptor)
 
-    def take(self, *, after: int, silent: bool) -> HeldOffice | None:
+    def take(self, *, after: int, silent: bool, member: str = "") -> HeldOffice | None:
         """Take the office after the keeper of the epoch ``after``, and return it; None if that keeper lives,
         another process has the office or wants it at this instant, or the cluster has ended. ``silent``: the
-        keeper's process has not answered for so long that it may be followed although it holds the lock."""
+        keeper's process has not answered for so long that it may be followed although it holds the lock.
+        ``member``: the member in this process."""
         try:
             turns = os.open(self.folder / TURNS, _FLAGS, _FILE_MODE)
         except OSError:
@@ -137,28 +143,33 @@ class KeeperOffice:
             present = self.present()
             if present is None or present.epoch != after or self.is_stopping():
                 return None
-            descriptor = self._lock(silent=silent)
+            free = self._lock()
+            descriptor = free if free is not None or not silent else self._lock_anew()
             if descriptor is None:
                 return None
             # While it is this process's turn: no other process may become the keeper of the same epoch.
-            self._claim(present)
-            return HeldOffice(self.folder, descriptor, after + 1)
+            self._claim(present, member)
+            # The system has released the lock: the process has ended.
+            ended = frozenset({present.member} if free is not None and present.member else ())
+            return HeldOffice(self.folder, descriptor, after + 1, ended)
         finally:
             os.close(turns)
 
-    def _claim(self, former: RunFile) -> None:
+    def _claim(self, former: RunFile, member: str) -> None:
         """Write into the folder that this process is the keeper of the next epoch; its address follows by
         :meth:`HeldOffice.announce`."""
-        claim = msgspec.structs.replace(former, pid=os.getpid(), epoch=former.epoch + 1)
+        claim = msgspec.structs.replace(former, pid=os.getpid(), epoch=former.epoch + 1, member=member)
         _replace(self.folder / RUN_FILE, msgspec.json.encode(claim))
 
-    def _lock(self, *, silent: bool) -> int | None:
+    def _lock(self) -> int | None:
         descriptor = os.open(self.folder / LOCK, _FLAGS, _FILE_MODE)
         if _locked(descriptor):
             return descriptor
         os.close(descriptor)
-        if not silent:
-            return None
+        return None
+
+    def _lock_anew(self) -> int | None:
+        """Put a new, locked file in the place of that which the former keeper has locked."""
         new = self.folder / f"{LOCK}.new"
         descriptor = os.open(new, _FLAGS, _FILE_MODE)
         if not _locked(descriptor):

@@ -67,7 +67,7 @@ class KeeperCandidate:
                 return
             # The keeper of this process was followed by another one if it is silent.
             silent = contact is KeeperContact.SILENT and present.epoch == self._membership.keeper.epoch
-            held = self._office.take(after=present.epoch, silent=silent)
+            held = self._office.take(after=present.epoch, silent=silent, member=self._membership.name)
             if held is not None:
                 self._begin(held, present)
                 return
@@ -89,7 +89,7 @@ class KeeperCandidate:
             held.release()
             raise
         try:
-            held.announce(transport.addresses[0], former.folder)
+            held.announce(transport.addresses[0], former.folder, self._membership.name)
         except BaseException:  # nobody would find this keeper
             transport.close()
             held.release()
@@ -98,7 +98,7 @@ class KeeperCandidate:
             settings = KeeperSettings(
                 self._membership.keeper.lease, len(self._membership.member.members.owners)
             )
-            self.keeper = Keeper(transport, SystemClock(), settings, tenure=held)
+            self.keeper = Keeper(transport, SystemClock(), settings, tenure=held, ended=held.ended)
             self._held = held
             closed = self._closed.is_set()
         if closed:

@@ -17,9 +17,14 @@ class OfficeTenure(Tenure, Protocol):
     def office(self) -> "Office":
         """Return the office as the members of its cluster see it."""
 
-    def announce(self, address: str, sockets: str) -> None:
+    @property
+    def ended(self) -> frozenset[str]:
+        """The members that are known to have ended with the former keeper, in whose process they were."""
+
+    def announce(self, address: str, sockets: str, member: str = "") -> None:
         """Write where this keeper is, for members and clients. ``sockets``: the folder of the members'
-        sockets and logs, empty = none. Raises OSError if that can't be written."""
+        sockets and logs, empty = none. ``member``: the member in this process, empty = none. Raises OSError
+        if that can't be written."""
 
     def release(self, *, ends: bool = False) -> None:
         """Give up the office; to be called once. ``ends``: the cluster has no other members. Errors of the
@@ -39,7 +44,8 @@ class Office(Protocol):
     def is_stopping(self) -> bool:
         """Return whether the cluster is being stopped."""
 
-    def take(self, *, after: int, silent: bool) -> OfficeTenure | None:
+    def take(self, *, after: int, silent: bool, member: str = "") -> OfficeTenure | None:
         """Take the office after the keeper of the epoch ``after``, and return it; None if that keeper lives,
         or another process has the office. ``silent``: the keeper's process has not answered for so long that
-        it may be followed although the system says that it lives."""
+        it may be followed although the system says that it lives. ``member``: the member in this
+        process."""

@@ -56,6 +56,9 @@ class StoreTenure:
     """The office, held by the keeper of ``epoch``: a :class:`~sqlfront_cluster.members.tenure.Tenure`.
     ``begins``: the keeper begins its cluster."""
 
+    #: Without a lock nobody knows whether the former keeper's process has ended.
+    ended: frozenset[str] = frozenset()
+
     def __init__(self, office: "StoreOffice", keepers: Folder, epoch: int, *, begins: bool) -> None:
         self.epoch, self.begins = epoch, begins
         self._office, self._keepers = office, keepers
@@ -73,8 +76,8 @@ class StoreTenure:
         self._keepers.remove_files([_beat(self.epoch, self._beats - 1)])
         return not self._keepers.exists(_claim(self.epoch + 1))
 
-    def announce(self, address: str, sockets: str) -> None:
-        """Write into the store where this keeper is; ``sockets`` is not used. Raises OSError."""
+    def announce(self, address: str, sockets: str, member: str = "") -> None:
+        """Write into the store where this keeper is; the rest is not used. Raises OSError."""
         place = _Place(address, os.getpid())
         self._keepers.create(f"address.{self.epoch:06}", msgspec.json.encode(place))
 
@@ -134,10 +137,10 @@ class StoreOffice:
         """Return False: members of such a cluster are stopped one by one."""
         return False
 
-    def take(self, *, after: int, silent: bool) -> StoreTenure | None:
+    def take(self, *, after: int, silent: bool, member: str = "") -> StoreTenure | None:
         """Claim the epoch behind ``after``, and return it; None if the keeper of ``after`` still gives signs
-        of life, another process has claimed the epoch, or the store can't be used now. ``silent`` makes no
-        difference: the keeper's beats tell whether it lives."""
+        of life, another process has claimed the epoch, or the store can't be used now. ``silent`` and
+        ``member`` make no difference: the keeper's beats tell whether it lives."""
         try:
             if not self._is_gone(after):
                 return None

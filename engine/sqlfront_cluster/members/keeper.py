@@ -81,7 +81,8 @@ class Keeper:
     :func:`~sqlfront_cluster.members.keeper_names.keeper_name` of the epoch. ``on_list``: called after every
     change of the member list; it must not block. ``tenure``: the right to be the keeper, of a new cluster
     or after another keeper. ``on_superseded``: called once when another process has become
-    the keeper; this keeper then says nothing more.
+    the keeper; this keeper then says nothing more. ``ended``: members that are known to have ended with the
+    former keeper.
     """
 
     def __init__(
@@ -92,6 +93,7 @@ class Keeper:
         on_list: Callable[[], None] = lambda: None,
         tenure: Tenure = ONLY_KEEPER,
         on_superseded: Callable[[], None] = lambda: None,
+        ended: frozenset[str] = frozenset(),
     ) -> None:
         assert transport.name == keeper_name(tenure.epoch)
         self.settings = settings
@@ -110,7 +112,7 @@ class Keeper:
         self._looked = clock.now()
         # A former keeper may have answered heartbeats for one more period.
         deadline = self._looked + settings.silence_limit + self._period
-        self._recovery = None if tenure.begins else Recovery(deadline)
+        self._recovery = None if tenure.begins else Recovery(deadline, ended)
         self._forget_timer = clock.call_at(self._looked + self._period, self._look)
         transport.start(self)
 

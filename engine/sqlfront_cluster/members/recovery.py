@@ -67,10 +67,12 @@ def first_version(epoch: int, latest: int) -> int:
 
 class Recovery:
     """The reports that a new keeper has received so far. ``deadline``: the time until which it waits for
-    members that don't report (s, of the keeper's clock)."""
+    members that don't report (s, of the keeper's clock). ``ended``: members that are known to have ended, so
+    that they won't report."""
 
-    def __init__(self, deadline: float) -> None:
+    def __init__(self, deadline: float, ended: frozenset[str] = frozenset()) -> None:
         self.deadline = deadline
+        self._ended = ended
         self.reports: dict[str, Report] = {}
         self.peers: dict[str, Peer] = {}
         self.documents: dict[str, dict[str, Document]] = {}
@@ -98,8 +100,11 @@ class Recovery:
                 self.documents[name] = self._copies.pop(name, {})
 
     def knows(self, name: str) -> bool:
-        """Return whether the member has reported, or has asked to join."""
-        return name in self.reports or name in self.newcomers
+        """Return whether the member has reported, or has asked to join; or whether it is a client without a
+        place in the list, which has nothing to report, of a member that has reported."""
+        if name in self.reports or name in self.newcomers:
+            return True
+        return any(name in report.clients for report in self.reports.values())
 
     def lost(self, peer: Peer) -> None:
         """Note that the connection has ended; the report of the member stays, a newcomer must ask again."""
@@ -110,9 +115,9 @@ class Recovery:
 
     @property
     def complete(self) -> bool:
-        """True if all members of the latest list have reported, except those that ask to join, and so will
-        not report."""
+        """True if all members of the latest list have reported, except those that ask to join or have ended,
+        and so will not report."""
         if not self.reports:
             return False
         latest = recovered(self.reports).list
-        return all(self.knows(each.name) for each in latest.members)
+        return all(self.knows(each.name) or each.name in self._ended for each in latest.members)

@@ -55,12 +55,15 @@ class Kept:
         assert self.run(lambda: all(each.joined for each in self.memberships.values()))
         self.simulation.pass_time(0.5)
 
-    def take_over(self) -> None:
-        """Somebody becomes the keeper; members find it from now on."""
+    def take_over(self, *ended: str) -> None:
+        """Somebody becomes the keeper; members find it from now on. It knows that the members ``ended`` have
+        ended."""
         self.epoch += 1
         machine = self.simulation.machine(keeper_name(self.epoch))
         tenure = SimulatedTenure(self, self.epoch)
-        self.keeper = Keeper(machine.transport, machine.clock, self._settings, tenure=tenure)
+        self.keeper = Keeper(
+            machine.transport, machine.clock, self._settings, tenure=tenure, ended=frozenset(ended)
+        )
         self.keepers.append(self.keeper)
 
     def _ended(self, name: str, error: OperationalError | None) -> None:

@@ -83,6 +83,31 @@ def test_a_member_that_does_not_report_is_removed_after_the_silence_limit() -> N
     assert sorted(kept.read(kept.submit(exchanged(), "m0"))) == EVERYTHING
 
 
+def test_a_member_that_has_ended_with_the_keeper_is_not_waited_for() -> None:
+    kept = Kept("m0", "m1", "m2")
+    put(kept, "m0", "table", b"1", 0)
+    kept.kill(KEEPER)
+    kept.kill("m1")
+    kept.take_over("m1")
+    assert kept.run(lambda: succeeded(kept), 2)
+    assert {each.name for each in kept.keeper.members.members} == {"m0", "m2"}
+
+
+def test_a_client_without_a_place_outlasts_the_wait_for_a_lost_member() -> None:
+    """It has nothing to report, and lived from its last lease meanwhile."""
+    kept = Kept("m0", "m1", "m2", "observer")
+    kept.kill(KEEPER)
+    kept.kill("m1")
+    kept.simulation.pass_time(1)
+    kept.take_over()
+    assert kept.run(lambda: succeeded(kept), 8)
+    kept.simulation.pass_time(5)
+    assert kept.ends == {}
+    assert put(kept, "observer", "table", b"1", 0) == DocumentAnswer(
+        1, stored=True, version=2**32 + 1, epoch=2
+    )
+
+
 def test_a_newcomer_joins_the_new_keeper() -> None:
     kept = Kept("m0", "m1")
     kept.kill(KEEPER)
