@@ -46,15 +46,16 @@ TRANSIENT = (
 
 
 class Report(msgspec.Struct, frozen=True):
-    """A member's state. ``reserved`` are bytes that operators have charged, ``resident`` those of the process
-    (as the kernel counts them), ``arrow`` those of Arrow's pool; ``objects`` are counted by class,
-    messages ``sent`` by receiver and kind."""
+    """A member's state. ``reserved`` are bytes that operators have charged, ``tables`` those of tables,
+    ``resident`` those of the process (as the kernel counts them), ``arrow`` those of Arrow's pool;
+    ``objects`` are counted by class, messages ``sent`` by receiver and kind."""
 
     member: str
     process: int
     statistics: MemberStatistics
     jobs: tuple[JobStatistics, ...]
     reserved: int
+    tables: int
     resident: int
     arrow: int
     descriptors: int
@@ -72,6 +73,10 @@ class Probe(Processor, frozen=True):
     def run(self, context: ProcessorContext) -> Steps:
         text = msgspec.json.encode(report(_member_here(), objects=self.objects)).decode()
         yield pa.RecordBatch.from_arrays([arrays.from_values([text], pa.string())], names=["report"])
+
+
+class AllowedProbe(Probe, frozen=True):
+    """A probe of members that have not loaded this module, and may (``--processor-module``)."""
 
 
 @cache
@@ -98,6 +103,7 @@ def report(member: Member, *, objects: bool = False) -> Report:
         ),
         jobs,
         member.engine.memory.used - member.engine.tables.used,
+        member.engine.tables.used,
         resident(),
         pa.total_allocated_bytes(),
         len(os.listdir("/proc/self/fd")) - 1,
@@ -120,10 +126,10 @@ def resident(process: int | str = "self") -> int:
     return pages * os.sysconf("SC_PAGE_SIZE")
 
 
-def ask(member: Member, *, objects: bool = False) -> dict[str, Report]:
-    """The reports of all data members, by name."""
+def ask(member: Member, *, objects: bool = False, kind: type[Probe] = Probe) -> dict[str, Report]:
+    """The reports of all data members, by name, made by a probe of this kind."""
     dag = DAG()
-    probe = dag.vertex(PROBE, Probe(objects), 1)
+    probe = dag.vertex(PROBE, kind(objects), 1)
     dag.edge(Edge.between(probe, dag.vertex("result", ResultSink())).to_one().distribute_to())
     texts = [value for batch in member.submit(dag).batches() for value in batch.column(0).to_pylist()]
     reports = [msgspec.json.decode(text, type=Report) for text in texts]
