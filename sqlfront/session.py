@@ -347,8 +347,9 @@ class Session(ClosingContext):
 
     def job(self, number: int) -> "Job":
         """Return the running light job with the id ``number``, as ``sys.light_jobs`` lists it, of any session
-        and any coordinator. Of a job that another process coordinates, :meth:`.Job.join` tells only that the
-        job has ended, and :attr:`.Job.status` raises OperationalError (42704) from then on. Raises
+        and any coordinator: to cancel it, to wait for its end, and to see how it ends. Its result is read
+        where it was submitted. If the end of a job of another process can't be told, because an answer was
+        lost, :meth:`.Job.join` and :attr:`.Job.status` raise OperationalError (42704). Raises
         ProgrammingError (42704) if no such job runs, OperationalError if a member that may have the job gives
         no answer."""
         self.check_open()

@@ -108,6 +108,10 @@ class DurableJob(JobHandle):
         """Not supported by durable jobs."""
         refuse("durable", "cancel_and_export_snapshot", _NO_SNAPSHOT)
 
+    def suspension_cause(self) -> NoReturn:
+        """Not supported: durable jobs aren't suspended."""
+        refuse("durable", "suspension_cause", "it is never suspended")
+
     def update_config(self, config: object) -> NoReturn:
         """Not supported: CREATE OR REPLACE JOB gives a job other options."""
         refuse("durable", "update_config", "CREATE OR REPLACE JOB gives it other options")

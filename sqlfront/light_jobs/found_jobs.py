@@ -11,8 +11,10 @@ from sqlfront.light_jobs.handle import Wait
 from sqlfront.light_jobs.job import Job
 from sqlfront.light_jobs.listing import listing
 from sqlfront.state.context import Context
-from sqlfront_cluster.members.listing import wait_for_jobs
+from sqlfront_cluster.members.listing import LISTING_TIMEOUT, wait_for_jobs
 from sqlfront_cluster.members.member import Member
+from sqlfront_cluster.members.outcomes import UNKNOWN_OUTCOME, AskedOutcome, JobOutcome
+from sqlfront_cluster.members.participation import member_lost
 from sqlfront_engine.engine import Engine
 from sqlfront_engine.job_statistics import JobStatistics, JobStatus, JobSummary
 from sqlfront_engine.jobs.execution import Execution
@@ -21,8 +23,8 @@ from sqlfront_values.errors import InterfaceError, NotSupportedError, Operationa
 #: Seconds between the first two and between two later looks at a job that has no lock to wait for.
 _FIRST_PAUSE: Final = 0.001
 _LONGEST_PAUSE: Final = 0.05
-#: Seconds between two listings at most, each of which is a message to every member.
-_LISTING_PAUSE: Final = 0.2
+#: Seconds between two listings, each of which is a message to every member.
+_LISTING_PAUSE: Final = 1.0
 
 
 def find(context: Context, number: int) -> Job:
@@ -97,39 +99,39 @@ class RunHere:
 
 
 class RunElsewhere:
-    """The run of a job that another member or client coordinates, known by the listings of all members. Only
-    whoever has submitted the job learns how it ends. ``summary``: the job in a listing; ``member``: the
-    member that asks for listings."""
+    """The run of a job that another member or client coordinates, which tells how the job ends. ``summary``:
+    the job in a listing; ``member``: the member that asks."""
 
     def __init__(self, summary: JobSummary, member: Member) -> None:
         self.id = summary.id
         self.submitted = summary.started
         self._summary, self._member = summary, member
+        self._watch = _Watch(summary, member)
 
     @property
     def status(self) -> JobStatus:
-        """The present status. Raises OperationalError (42704) if the job has ended."""
-        if _is_listed(self._summary, self._member):
-            return JobStatus.RUNNING
-        raise OperationalError(
-            f"light job {self.id} of {self._summary.coordinator} has ended; its submitter knows how it ended",
-            sqlstate="42704",
-        )
+        """The present status. Raises OperationalError (42704) if the job has ended and its coordinator can't
+        tell how."""
+        outcome = self._watch.outcome()
+        return JobStatus.RUNNING if outcome is None else outcome.status or self._watch.raise_unknown()
 
     @property
     def is_user_cancelled(self) -> bool:
-        """Raise OperationalError (42704) if the job has ended; False as long as it runs."""
-        return self.status is JobStatus.CANCELLED
+        """Whether a user has cancelled the job."""
+        outcome = self._watch.outcome()
+        if outcome is None or outcome.status is not JobStatus.CANCELLED:
+            return False
+        return outcome.cancelled_by is not None
 
     def join(self, timeout: float | None) -> bool:
         """Wait for the job's end, at most ``timeout`` seconds (None = no limit), and return whether the job
-        has ended, with success or not."""
+        has ended. Raises the job's error; OperationalError (42704) if the job has ended and its coordinator
+        can't tell how."""
         return self.waiter()(timeout)
 
     def waiter(self) -> Wait:
-        """Return the function that waits for the job's end, however the job ends."""
-        summary, member = self._summary, self._member
-        return lambda timeout: wait_until(lambda: not _is_listed(summary, member), timeout, _LISTING_PAUSE)
+        """Return the function that waits for the job's end."""
+        return self._watch.wait
 
     def cancel(self) -> None:
         """Ask the coordinator to stop the job; do nothing if it has ended."""
@@ -146,10 +148,69 @@ class RunElsewhere:
         refuse_result()
 
 
-def _is_listed(summary: JobSummary, member: Member) -> bool:
-    """Return whether the job still runs; a coordinator that gives no answer is taken to run it."""
-    found = wait_for_jobs(member.list_jobs)
-    return summary.coordinator in found.silent or any(each.id == summary.id for each in found.jobs)
+class _Watch:
+    """The watch over a job that another process coordinates. The coordinator is asked for the job's end and
+    answers then; listings tell whether an answer is still to come, since a question or an answer may get
+    lost."""
+
+    def __init__(self, summary: JobSummary, member: Member) -> None:
+        self._summary, self._member = summary, member
+        self._asked = self._ask()
+
+    def _ask(self) -> AskedOutcome:
+        return self._member.outcomes.ask(self._summary.id, self._summary.coordinator)
+
+    def outcome(self) -> JobOutcome | None:
+        """Return the job's end, None if the job runs. A coordinator that gives no answer is taken to run
+        the job."""
+        asked = self._asked
+        if asked.outcome is not None and asked.outcome.status is not None:
+            return asked.outcome
+        if self._is_listed():
+            if asked.outcome is not None:  # who was to ask the coordinator was lost
+                self._asked = self._ask()
+            return None
+        if asked.arrived.wait(LISTING_TIMEOUT) and asked.outcome is not None:
+            return self._after_loss(asked.outcome)
+        return self._after_loss(UNKNOWN_OUTCOME)
+
+    def _after_loss(self, outcome: JobOutcome) -> JobOutcome:
+        coordinator = self._summary.coordinator
+        is_known = coordinator in self._member.members or coordinator in self._member.clients
+        if outcome.status is not None or is_known:
+            return outcome
+        return JobOutcome(JobStatus.FAILED, member_lost(coordinator))
+
+    def _is_listed(self) -> bool:
+        found = wait_for_jobs(self._member.list_jobs)
+        return self._summary.coordinator in found.silent or any(
+            each.id == self._summary.id for each in found.jobs
+        )
+
+    def wait(self, timeout: float | None) -> bool:
+        """Wait for the job's end, at most ``timeout`` seconds (None = no limit), and return whether the job
+        has ended. Raises the job's error."""
+        end = math.inf if timeout is None else time.monotonic() + timeout
+        while True:
+            self._asked.arrived.wait(max(0.0, min(_LISTING_PAUSE, end - time.monotonic())))
+            outcome = self.outcome()
+            if outcome is not None:
+                break
+            if time.monotonic() >= end:
+                return False
+        if outcome.status is None:
+            self.raise_unknown()
+        if outcome.error is not None:
+            raise outcome.error
+        return True
+
+    def raise_unknown(self) -> NoReturn:
+        """Raise the error of a job that has ended, nobody can tell how."""
+        number, coordinator = self._summary.id, self._summary.coordinator
+        raise OperationalError(
+            f"light job {number} has ended, and its coordinator {coordinator} can't tell how",
+            sqlstate="42704",
+        )
 
 
 def refuse_result() -> NoReturn:
@@ -169,9 +230,9 @@ def _wait_for(execution: Execution) -> Wait:
     return wait
 
 
-def wait_until(ended: Callable[[], bool], timeout: float | None, longest: float = _LONGEST_PAUSE) -> bool:
+def wait_until(ended: Callable[[], bool], timeout: float | None) -> bool:
     """Wait until ``ended()`` is true, at most ``timeout`` seconds (None = no limit), and return its last
-    answer. ``longest``: the most seconds between two looks."""
+    answer."""
     end = math.inf if timeout is None else time.monotonic() + timeout
     pause = _FIRST_PAUSE
     while not ended():
@@ -179,5 +240,5 @@ def wait_until(ended: Callable[[], bool], timeout: float | None, longest: float 
         if left <= 0:
             return False
         time.sleep(min(pause, left))
-        pause = min(2 * pause, longest)
+        pause = min(2 * pause, _LONGEST_PAUSE)
     return True

@@ -482,7 +482,7 @@ def test_who_begins_to_read_an_inline_job_just_when_it_is_cancelled_hears_of_tha
     reader, canceller = threading.current_thread(), threading.Thread(target=job.cancel)
 
     def slow_look(of: execution.Execution) -> bool:
-        stopping = of._stopped_as is not None
+        stopping = of.stopped_as is not None
         if threading.current_thread() is reader and not canceller.is_alive() and not stopping:
             canceller.start()
             started.wait(0.2)

@@ -24,6 +24,7 @@ from sqlfront_cluster.members.membership import Membership
 from sqlfront_connectors.memory.spread.documents import TURN
 from sqlfront_connectors.memory.spread.table import SpreadTable
 from sqlfront_engine.dag import DAG, Edge
+from sqlfront_engine.engine import JobConfig
 from sqlfront_engine.job_statistics import JobStatus
 from sqlfront_engine.processors.filter import Filter
 from sqlfront_engine.processors.sources.range import Range
@@ -503,25 +504,63 @@ def test_an_interrupt_just_when_a_turn_was_taken_leaves_the_table_to_others(
     assert ask(one, "SELECT k FROM t ORDER BY k") == [(2,), (3,)]
 
 
-def test_a_light_job_of_another_session_is_found_waited_for_and_cancelled(lasting: LocalCluster) -> None:
+@pytest.mark.parametrize(("submits", "finds"), [(True, True), (True, False), (False, True), (False, False)])
+def test_a_light_job_of_another_session_is_found_waited_for_and_cancelled(
+    lasting: LocalCluster, *, submits: bool, finds: bool
+) -> None:
+    """``submits``, ``finds``: whether the sessions have a place in the member list."""
     with (
-        sqlfront.connect(address(lasting), secret=SECRET, workers=1) as first,
-        sqlfront.connect(address(lasting), secret=SECRET, workers=1) as second,
+        sqlfront.connect(address(lasting), secret=SECRET, workers=1, lite=submits) as first,
+        sqlfront.connect(address(lasting), secret=SECRET, workers=1, lite=finds) as second,
     ):
         job = first.session.submit(endless())
-        found = second.session.job(job.id)
-        assert (found.id, found.status) == (job.id, JobStatus.RUNNING)
+        until(lambda: (job.id,) in ask(second, "SELECT id FROM sys.light_jobs"))
+        found, waiting = second.session.job(job.id), second.session.job(job.id)
+        assert (found.id, found.status, found.is_user_cancelled) == (job.id, JobStatus.RUNNING, False)
         assert abs(found.submission_time - job.submission_time).total_seconds() < 5
         assert not found.join(0)
+        with pytest.raises(sqlfront.InterfaceError, match="only the object that submit"):
+            found.batches()
+        with pytest.raises(sqlfront.NotSupportedError, match="doesn't support suspend"):
+            found.suspend()
         found.cancel()
-        with pytest.raises(sqlfront.OperationalError, match=r"cancelled by Job\.cancel at client-"):
-            job.join(30)
-        assert job.is_user_cancelled
-        assert found.join(30)
-        with pytest.raises(sqlfront.OperationalError, match="its submitter knows how"):
-            _ = found.status
+        for each in (job, found, waiting):
+            with pytest.raises(sqlfront.OperationalError, match=r"cancelled by Job\.cancel at client-"):
+                each.join(30)
+            assert each.is_user_cancelled
+            assert each.status is JobStatus.CANCELLED
         with pytest.raises(sqlfront.ProgrammingError, match="does not exist or has ended"):
             second.session.job(job.id)
+
+
+@pytest.mark.parametrize("lite", [True, False])
+def test_the_end_of_a_light_job_of_another_session_is_told(lasting: LocalCluster, *, lite: bool) -> None:
+    with (
+        sqlfront.connect(address(lasting), secret=SECRET, workers=1, lite=lite) as first,
+        sqlfront.connect(address(lasting), secret=SECRET, workers=1, lite=lite) as second,
+    ):
+        job = first.session.submit(endless(), JobConfig(timeout=2.0))
+        until(lambda: (job.id,) in ask(second, "SELECT id FROM sys.light_jobs"))
+        found = second.session.job(job.id)
+        for each in (job, found):
+            with pytest.raises(sqlfront.OperationalError, match="longer than its timeout of 2 s"):
+                each.join(30)
+            assert each.status is JobStatus.TIMED_OUT
+            assert not each.is_user_cancelled
+
+
+@pytest.mark.parametrize("lite", [True, False])
+def test_a_light_job_whose_session_is_closed_has_ended_for_all(lasting: LocalCluster, *, lite: bool) -> None:
+    with sqlfront.connect(address(lasting), secret=SECRET, workers=1, lite=lite) as watching:
+        with sqlfront.connect(address(lasting), secret=SECRET, workers=1, lite=lite) as first:
+            job = first.session.submit(endless())
+            until(lambda: (job.id,) in ask(watching, "SELECT id FROM sys.light_jobs"))
+            found = watching.session.job(job.id)
+        with pytest.raises(sqlfront.OperationalError) as caught:
+            found.join(30)
+        assert caught.value.sqlstate in ("HY008", "08006")
+        assert found.status in (JobStatus.CANCELLED, JobStatus.FAILED)
+        assert not found.is_user_cancelled
 
 
 def endless() -> DAG:

@@ -72,6 +72,7 @@ class ClientJobs:
         dag = codec.decode_dag(message.dag, member.engine.allowed_code(f"member {member.name}"))
         query = member.engine.begin_query(message.memory_limit, message.text, message.query)
         query.trace = lambda: message.trace
+        query.began -= max(0.0, message.elapsed)
         config = submit_config(message, query)
         self._clients[message.job] = client.name
         try:

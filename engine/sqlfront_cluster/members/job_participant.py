@@ -163,7 +163,9 @@ class JobParticipant:
             if participation is None and message.job in self._jobs.early:
                 self._jobs.never_begun(message.job, peer.name)
         if participation is not None and participation.belongs_to(peer.name):
-            participation.execution.stop(JobStatus.CANCELLED)
+            if message.cancelled_by is not None:
+                participation.execution.query.cancel(message.cancelled_by)
+            participation.execution.stop(JobStatus.TIMED_OUT if message.timed_out else JobStatus.CANCELLED)
 
     # ---- jobs that this process submits as a client
 

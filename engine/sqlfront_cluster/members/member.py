@@ -39,6 +39,7 @@ from sqlfront_cluster.members.member_statistics import MemberStatistics
 from sqlfront_cluster.members.messages import (
     Acknowledge,
     Answer,
+    AskOutcome,
     CancelQuery,
     CheckJobs,
     CheckParts,
@@ -51,6 +52,7 @@ from sqlfront_cluster.members.messages import (
     InputClosed,
     JobList,
     ListJobs,
+    Outcome,
     Request,
     RequestsHandled,
     StreamsSent,
@@ -59,6 +61,7 @@ from sqlfront_cluster.members.messages import (
     UnknownJobs,
     UnknownParts,
 )
+from sqlfront_cluster.members.outcomes import Outcomes
 from sqlfront_cluster.members.participation import PartEnded
 from sqlfront_cluster.members.requests import Requests
 from sqlfront_cluster.members.submissions import Submissions
@@ -128,6 +131,8 @@ class Member:
         self.submissions = Submissions(self, self._participant)
         self.client_jobs = ClientJobs(self, self._coordinator)
         self._listings = Listings(self, clock)
+        #: This member's questions for the ends of jobs that others coordinate, and its answers.
+        self.outcomes = Outcomes(self)
         #: This member's questions without a job, and its answers to others' questions.
         self.requests = Requests(self, transport, resources, clock)
         engine.number_from(secrets.randbits(JOB_ID_BITS))
@@ -229,6 +234,7 @@ class Member:
             self._jobs.ended.forget_coordinator(peer.name)
         self.gone(peer.name)
         self._listings.lost(peer.name)
+        self.outcomes.lost(peer.name)
         self.requests.lost(peer.name)
 
     def gone(self, name: str) -> None:
@@ -283,6 +289,10 @@ class Member:
                 self._listings.answered(peer.name, message)
             case CancelQuery():
                 self._cancel(message)
+            case AskOutcome():
+                self.outcomes.asked(peer, message)
+            case Outcome():
+                self.outcomes.answered(peer.name, message)
             case _:
                 logger.warning("%s sent %s, which nobody takes", peer.name, type(message).__name__)
 

@@ -90,11 +90,15 @@ class InputClosed(Message, frozen=True):
     edge: int
 
 
-class Terminate(Message, frozen=True):
-    """A coordinator's message to a participant that it stops its part of the job. There is no separate
-    answer: :class:`Completed`, which answers the Init, comes as always."""
+class Terminate(Message, frozen=True, omit_defaults=True):
+    """A coordinator's message to a participant that it stops its part of the job, or a client's message to
+    the coordinator that it stops the job. There is no separate answer: :class:`Completed`, which answers the
+    Init, comes as always, or :class:`Ended`. A client says why: ``timed_out``, the job's timeout is over;
+    ``cancelled_by``, as in :class:`Ended`."""
 
     job: int
+    timed_out: bool = False
+    cancelled_by: str | None = None
 
 
 class CheckJobs(Message, frozen=True):
@@ -119,7 +123,8 @@ class Submit(Message, frozen=True, omit_defaults=True):
     vertices on the client, made by :func:`~sqlfront_cluster.members.client_dag.client_dag` and encoded by
     :func:`sqlfront_cluster.codec.encode_dag`. ``query`` and ``text``: the id and the text of the job's query,
     for listings. ``required_partitions`` and the other fields: as in
-    :class:`~sqlfront_engine.engine.JobConfig`; ``timeout``: the seconds that are left."""
+    :class:`~sqlfront_engine.engine.JobConfig`; ``elapsed``: the seconds since the begin of the query, from
+    which the ``timeout`` counts."""
 
     job: int
     list_version: int
@@ -133,6 +138,7 @@ class Submit(Message, frozen=True, omit_defaults=True):
     parallelism: int | None = None
     memory_limit: int | None = None
     timeout: float | None = None
+    elapsed: float = 0.0
     inline: bool = False
     statistics: bool = False
     trace: str = ""
@@ -216,6 +222,27 @@ class JobList(Message, frozen=True):
     silent: tuple[str, ...] = ()
 
 
+class AskOutcome(Message, frozen=True):
+    """A question how the running job of the query with the id ``query`` ends, which the member or client
+    ``coordinator`` coordinates. If the receiver is another member, it asks the coordinator. ``request``: a
+    number that the answer, :class:`Outcome`, repeats."""
+
+    request: int
+    query: int
+    coordinator: str
+
+
+class Outcome(Message, frozen=True):
+    """The answer to the :class:`AskOutcome` with the number ``request``, sent when the job has ended.
+    ``status``: how it has ended; None = the job is unknown. ``error`` and ``cancelled_by``: as in
+    :class:`Ended`."""
+
+    request: int
+    status: JobStatus | None
+    error: ErrorData | None = None
+    cancelled_by: str | None = None
+
+
 class CancelQuery(Message, frozen=True):
     """A request to cancel the query with the id ``query``, which the member or client ``coordinator``
     coordinates. If the receiver is another member, it forwards the request to the coordinator. The request
@@ -283,6 +310,8 @@ JOB_MESSAGES: Final = (
     StreamsSent,
     ListJobs,
     JobList,
+    AskOutcome,
+    Outcome,
     CancelQuery,
     Request,
     Answer,

@@ -67,7 +67,7 @@ class Submissions:
         job = LightJob(execution)  # made now, so that the job is stopped if this thread is interrupted
         message = self._message(execution, whole, config)
         execution.hold()  # for the coordinator's last message
-        execution.on_stop = partial(member.engine.call, partial(peer.send, Terminate(number)))
+        execution.on_stop = partial(member.engine.call, partial(_terminate, peer, execution))
         if config.inline:
             execution.attend = partial(member.attend, (peer.name,))
         participation = self._participant.take_clients_part(execution, whole, config, peer.name)
@@ -97,9 +97,6 @@ class Submissions:
 
     def _message(self, execution: Execution, dag: DAG, config: JobConfig) -> Submit:
         query = execution.query
-        left = None
-        if config.timeout is not None:
-            left = max(0.0, query.began + config.timeout - self._member.engine.clock.now())
         return Submit(
             execution.id,
             self._member.members.version,
@@ -112,7 +109,8 @@ class Submissions:
             config.required_members,
             config.parallelism,
             query.budget.limit if config.query is not None else config.memory_limit,
-            left,
+            config.timeout,
+            self._member.engine.clock.now() - query.began,
             config.inline,
             config.statistics,
             query.trace(),
@@ -155,3 +153,10 @@ class Submissions:
             return None
         execution.on_stop = None
         return execution
+
+
+def _terminate(peer: Peer, execution: Execution) -> None:
+    """Tell the coordinator ``peer`` that the client's job was stopped, and why."""
+    query = execution.query
+    by = query.cancelled_by if query.cancelled else None
+    peer.send(Terminate(execution.id, execution.stopped_as is JobStatus.TIMED_OUT, by))

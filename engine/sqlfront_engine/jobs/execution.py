@@ -66,6 +66,8 @@ class Execution:
         self._deadline = None if timeout is None else query.began + timeout
         self._forget_deadline: Callable[[], None] | None = None
         self._on_end: Callable[[Execution], None]
+        # Functions that are called at the end, besides.
+        self._watchers: tuple[Callable[[Execution], None], ...] = ()
         #: Called once when the job is being stopped, for any reason.
         self.on_stop: Callable[[], None] | None = None
         #: Set for an inline job with other members: while the reader waits, handles their messages until the
@@ -83,7 +85,8 @@ class Execution:
         self._remaining = 1
         self._held = 0
         self._has_ended = False
-        self._stopped_as: JobStatus | None = None
+        #: Why the job is being stopped, or was; None = it was not, or it has failed.
+        self.stopped_as: JobStatus | None = None
         # Guards the count and the outcome; reentrant, since a finalizer may stop the job at any point.
         self._lock = RLock()
         # Held until the job has ended.
@@ -199,7 +202,7 @@ class Execution:
             if self.error is not None:
                 self.status = JobStatus.FAILED
             else:
-                self.status = self._stopped_as or JobStatus.COMPLETED
+                self.status = self.stopped_as or JobStatus.COMPLETED
             self._has_ended = True
         self._tell_end()
 
@@ -209,9 +212,20 @@ class Execution:
         if self._forget_deadline is not None:
             self._forget_deadline()
         self._on_end(self)
+        watchers, self._watchers = self._watchers, ()
+        for watcher in watchers:
+            watcher(self)
         if self._running.locked():
             self._running.release()
         self.wake()
+
+    def when_ended(self, call: "Callable[[Execution], None]") -> None:
+        """Have ``call`` called when the job has ended, or now if it has. ``call`` may come in a finalizer."""
+        with self._lock:
+            if not self._has_ended:
+                self._watchers = (*self._watchers, call)
+                return
+        call(self)
 
     def wake(self) -> None:
         """Wake the thread that reads the result, since the result's queue has changed."""
@@ -227,9 +241,9 @@ class Execution:
         """Stop all tasklets; ``status`` says why and becomes the job's status. Does nothing if the job has
         ended or was stopped before."""
         with self._lock:
-            if self._has_ended or self._stopped_as is not None:
+            if self._has_ended or self.stopped_as is not None:
                 return
-            self._stopped_as = status
+            self.stopped_as = status
         self._stop_all()
         self._sweep()
         self._count_down(0)  # the tasklets may have ended before, with only the rest to wait for
@@ -250,7 +264,7 @@ class Execution:
 
     @property
     def _stopping(self) -> bool:
-        return self._stopped_as is not None or self.error is not None
+        return self.stopped_as is not None or self.error is not None
 
     # ---- reading and waiting
 
@@ -311,9 +325,9 @@ class Execution:
     def failure(self) -> Error | None:
         """Return the error that ends the job or has ended it: its first error, or OperationalError if it was
         stopped; None if there is none."""
-        if self.error is not None or self._stopped_as is None:
+        if self.error is not None or self.stopped_as is None:
             return self.error
-        return stopped_error(self._stopped_as, self._timeout, self.query.cancelled_by)
+        return stopped_error(self.stopped_as, self._timeout, self.query.cancelled_by)
 
     @property
     def is_inline(self) -> bool:

@@ -194,9 +194,10 @@ class QueryRun:
 
 def stopped_error(status: JobStatus, timeout: float | None = None, by: str = "") -> OperationalError:
     """Return the error of a query that was stopped. With the ``status`` TIMED_OUT, the message says that the
-    query exceeded ``timeout`` seconds, which must not be None. With any other status, it says that the query
-    was cancelled by ``by`` (empty = by nobody in particular)."""
+    query exceeded ``timeout`` seconds (None: another member's timeout, which isn't known here). With any
+    other status, it says that the query was cancelled by ``by`` (empty = by nobody in particular)."""
     if status is JobStatus.TIMED_OUT:
-        return OperationalError(f"the query ran longer than its timeout of {timeout:g} s", sqlstate="57014")
+        limit = "" if timeout is None else f" of {timeout:g} s"
+        return OperationalError(f"the query ran longer than its timeout{limit}", sqlstate="57014")
     text = "the query was cancelled" + (f" by {by}" if by else "")
     return OperationalError(text, condition="OPERATION_CANCELED")

@@ -62,6 +62,7 @@ def test_a_cancelled_durable_job_raises_the_cancellation(session: Session) -> No
         ("restart", ()),
         ("export_snapshot", ("s",)),
         ("cancel_and_export_snapshot", ("s",)),
+        ("suspension_cause", ()),
         ("update_config", (None,)),
     ],
 )
