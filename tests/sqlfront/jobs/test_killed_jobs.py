@@ -3,17 +3,25 @@ row once."""
 
 import os
 import signal
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import sqlfront
+from sqlfront.connection import Connection
 from sqlfront.jobs.job_status import DurableJobStatus, JobPhase
+from sqlfront_engine.durable.event_store.events import Manifest, TaskId
+from sqlfront_engine.durable.job_state import JobState
+from sqlfront_engine.durable.tasks import TaskRun
+from sqlfront_engine.durable.thread_runner import ThreadRunner
 from tests.small_disks import small_disk
 from tests.sqlfront.jobs.handles import ended, job_or_none
 from tests.sqlfront.jobs.killed import LONG, NAME, STORE, open_session, run_killed
 
 QUERY = "SELECT k, count(*) AS n FROM src GROUP BY k ORDER BY k"
+#: A scan, a join, an aggregation and an order.
+JOIN = "SELECT a.k, count(*) AS n FROM src a JOIN src b ON a.id = b.id GROUP BY a.k ORDER BY a.k"
 RIGHT = [(k, 1429 if k < 4 else 1428) for k in range(7)]
 #: The statements, and the query that reads their targets.
 TARGETS = {
@@ -21,6 +29,7 @@ TARGETS = {
     "insert": ("INSERT INTO sink " + QUERY, "sink"),
     "overwrite": ("INSERT OVERWRITE sink " + QUERY, "sink"),
     "table": ("CREATE TABLE made USING parquet LOCATION '{}/made' AS " + QUERY, "made"),
+    "join": ("INSERT OVERWRITE DIRECTORY '{}/out' USING parquet " + JOIN, "parquet.`{}/out`"),
     "query": (QUERY, "job.`daily`"),
 }
 
@@ -36,9 +45,18 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def go_on(folder: Path, kind: str) -> DurableJobStatus:
+def state_of(connection: Connection) -> JobState | None:
+    """The state of the job by its log; None if the job was not accepted."""
+    service = connection.session.context.jobs
+    assert service is not None
+    return next((job.state for job in service.stored()), None)
+
+
+def go_on(
+    folder: Path, kind: str, at_end: Callable[[Connection], None] = lambda connection: None
+) -> DurableJobStatus:
     """Resume the job in this process, or create it if it was not accepted; check the target's rows, and that
-    nothing else is left."""
+    nothing else is left. ``at_end`` is called before the job is dropped."""
     statement, target = (text.format(folder) for text in TARGETS[kind])
     with open_session(folder) as connection:
         if job_or_none(connection) is None:
@@ -52,6 +70,7 @@ def go_on(folder: Path, kind: str) -> DurableJobStatus:
         found = connection.execute(f"SELECT k, n FROM {target} ORDER BY k").fetchall()
         assert found == ([(-1, 0)] if kind == "insert" else []) + RIGHT
         assert status.rows == len(RIGHT)
+        at_end(connection)
         connection.execute(f"DROP JOB {NAME}")
         assert connection.execute("SHOW JOBS").fetchall() == []
     if STORE not in os.environ:
@@ -63,7 +82,7 @@ def go_on(folder: Path, kind: str) -> DurableJobStatus:
 
 
 #: The fsyncs of an undisturbed run, roughly.
-SYNCS = 21
+SYNCS = 30
 NUMBERS = [
     pytest.param(number, marks=() if number in (6, 11, 17) else pytest.mark.soak)
     for number in range(1, SYNCS)
@@ -76,6 +95,43 @@ def test_kill_at_every_fsync(folder: Path, number: int, step: str) -> None:
     run_killed(folder, TARGETS["directory"][0].format(folder), step, number)
 
     go_on(folder, "directory")
+
+
+#: The fsyncs of an undisturbed run of the join, roughly.
+JOIN_SYNCS = 50
+JOIN_NUMBERS = [
+    pytest.param(number, marks=() if number == 21 else pytest.mark.soak) for number in range(1, JOIN_SYNCS)
+]
+
+
+@pytest.mark.parametrize("step", ["sync", pytest.param("synced", marks=pytest.mark.soak)])
+@pytest.mark.parametrize("number", JOIN_NUMBERS)
+def test_kill_at_every_record_of_a_join(
+    folder: Path, number: int, step: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The successor runs exactly the tasks that have no record, and each of them once."""
+    ran: list[TaskId] = []
+    run_task = ThreadRunner._output
+
+    def noted(runner: ThreadRunner, run: TaskRun) -> Manifest:
+        ran.append(run.id)
+        return run_task(runner, run)
+
+    run_killed(folder, TARGETS["join"][0].format(folder), step, number)
+    with open_session(folder) as connection:
+        before = state_of(connection)
+    monkeypatch.setattr(ThreadRunner, "_output", noted)
+    after: list[JobState | None] = []
+    go_on(folder, "join", lambda connection: after.append(state_of(connection)))
+
+    [state] = after
+    assert state is not None
+    if before is not None and before.ended is not None:
+        assert ran == []
+    else:
+        finished = set() if before is None else set(before.finished)
+        assert len(ran) == len(set(ran))
+        assert set(ran) == set(state.finished) - finished
 
 
 STEPS = ["put", "commit", "written", "committed"]
