@@ -58,7 +58,7 @@ def _own_way(request: StatementRequest, context: "Context", replan: Replan | Non
     """Return the way of a statement that this session runs without Spark: by a cached plan, by a new plan, or
     as a command. ``replan``: as of :func:`decide`. Raises NotSupportedError if the session can't run the
     statement."""
-    if replan is not None and replan.cause is Cause.NO_MEMORY:
+    if replan is not None and replan.cause in (Cause.NO_MEMORY, Cause.PARTS_TOO_LARGE):
         return durable_way.planned_after(replan, request, context)
     text, arguments = request.text, request.arguments
     by_rows = replan is None or replan.cause is not Cause.NOT_BY_ROWS

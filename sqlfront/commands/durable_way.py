@@ -3,7 +3,9 @@ would hold more rows than the memory has room for, or its light job has lacked m
 
 import secrets
 import time
+from collections.abc import Mapping
 from contextlib import suppress
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
@@ -15,8 +17,9 @@ from sqlfront.jobs.job_plan import PlannedJob, plan_job
 from sqlfront.jobs.job_rows import JobRows
 from sqlfront.lanes import explaining, jobs
 from sqlfront.lanes.own import OwnWay
-from sqlfront.lanes.request import Replan, StatementRequest, no_memory
+from sqlfront.lanes.request import Cause, Replan, StatementRequest, no_memory
 from sqlfront.results.result import Result, Statistics
+from sqlfront_engine.durable.failures import MORE_MEMORY
 from sqlfront_engine.job_statistics import JobStatus
 from sqlfront_engine.jobs.query_run import Progress, QueryRun
 from sqlfront_planner.catalog import FoundElsewhere
@@ -36,11 +39,12 @@ if TYPE_CHECKING:
     from sqlfront.state.context import Context
     from sqlfront_planner.statements.structs import Explain
 
+_NO_OPTIONS: Final[Mapping[str, str]] = MappingProxyType({})
 _ASKED: Final = "sqlfront.lane is durable"
 _AUTO: Final = "SET sqlfront.lane = auto runs the query without a durable job"
-#: The options of a job that runs since memory is short: many parts, since the rows may be far larger than the
-#: planner estimates, as texts often are. Small parts are joined once their sizes are known.
-_SMALL_PARTS: Final = {"buckets": "256"}
+#: The options of a job whose rows came out too large for the parts of a job before: the number of parts
+#: follows from the planner's estimate, which is low for long texts.
+_SMALL_PARTS: Final = {"buckets": "512"}
 #: Seconds between two checks whether a query whose job runs is cancelled or has exceeded its timeout.
 _PAUSE: Final = 0.05
 
@@ -48,12 +52,13 @@ _PAUSE: Final = 0.05
 class DurableWay(OwnWay, eq=False, gc=False):
     """The way of a query that runs as a durable job. ``planned``: the query, planned as a job. ``settings``:
     the settings under which the plan was made. ``why``: the reason for the lane. ``divides``: see
-    :func:`~sqlfront.jobs.job_plan.plan_job`."""
+    :func:`~sqlfront.jobs.job_plan.plan_job`. ``options``: the options of the job, as of CREATE JOB."""
 
     planned: PlannedJob
     settings: Settings
     why: str
     divides: bool
+    options: Mapping[str, str]
 
     @property
     def lane(self) -> Lane:
@@ -73,8 +78,7 @@ class DurableWay(OwnWay, eq=False, gc=False):
         service = _service(StatementRun(context, request))
         query = request.query or context.begin(request.text)
         name = f"select-{secrets.token_hex(4)}"
-        options = _SMALL_PARTS if self.divides else {}
-        job = service.submit(name, request.text, self.planned, self.settings, options)
+        job = service.submit(name, request.text, self.planned, self.settings, self.options)
         service.passing.add(job.id)
         try:
             _AwaitedJob(job, query).wait(context)
@@ -119,11 +123,14 @@ class DurableWay(OwnWay, eq=False, gc=False):
         return explaining.answer(self.context, found, statement, began)
 
     def after(self, error: Error, request: StatementRequest) -> Replan:
-        """Return the Replan by which another durable job, which divides all rows, runs the query after a lack
-        of memory. Raises the job's ``error`` if the job was such a job already, and any other error."""
-        if error.sqlstate != NO_MEMORY or self.divides:
-            raise error
-        return no_memory("durable", error)
+        """Return the Replan by which another durable job runs the query after a lack of memory: a job that
+        divides all rows, and after such a job, one with smaller parts. Raises the job's ``error`` if neither
+        can help, and any other error."""
+        if error.sqlstate == NO_MEMORY and not self.divides:
+            return no_memory("durable", error)
+        if error.sqlstate == NO_MEMORY and error.hint == MORE_MEMORY and not self.options:
+            return replace(no_memory("durable", error), cause=Cause.PARTS_TOO_LARGE)
+        raise error
 
 
 def planned(query: Query, request: StatementRequest, context: "Context") -> DurableWay:
@@ -134,10 +141,16 @@ def planned(query: Query, request: StatementRequest, context: "Context") -> Dura
 
 
 def _planned(
-    query: Query, request: StatementRequest, context: "Context", why: str, *, divides: bool = True
+    query: Query,
+    request: StatementRequest,
+    context: "Context",
+    why: str,
+    *,
+    divides: bool = True,
+    options: Mapping[str, str] = _NO_OPTIONS,
 ) -> DurableWay:
-    """Plan a query as a durable job, as :func:`planned` does. ``why``: the reason for the lane. ``divides``:
-    see :func:`~sqlfront.jobs.job_plan.plan_job`."""
+    """Plan a query as a durable job, as :func:`planned` does. ``why``, ``divides`` and ``options``: see
+    :class:`DurableWay`."""
     run, settings = StatementRun(context, request), context.settings
     try:
         rows = bound_for_job(run, query)
@@ -148,7 +161,7 @@ def _planned(
         job = plan_job(rows, values, settings, collect_rows, divides=divides)
     except NotSupportedError as error:
         raise _hinted(error) from None
-    return DurableWay(context, job, settings, why, divides)
+    return DurableWay(context, job, settings, why, divides, options)
 
 
 def planned_if_large(
@@ -173,13 +186,14 @@ def planned_if_large(
 
 def planned_after(replan: Replan, request: StatementRequest, context: "Context") -> DurableWay:
     """Return the way of a query as a durable job that divides all rows, after the query's job has lacked
-    memory; ``replan``: the outcome of that job. Raises that job's error if no durable job can run the
-    query."""
+    memory, into smaller parts if that job has divided them; ``replan``: the outcome of that job. Raises that
+    job's error if no durable job can run the query."""
     query = request.parsed or parse(request.text)
     assert isinstance(query, Query)
     assert replan.error is not None
     with suppress(NotSupportedError):
-        return _planned(query, request, context, replan.reason)
+        options = _SMALL_PARTS if replan.cause is Cause.PARTS_TOO_LARGE else _NO_OPTIONS
+        return _planned(query, request, context, replan.reason, options=options)
     raise replan.error
 
 
@@ -195,8 +209,7 @@ class _AwaitedJob:
 
     def progress(self) -> Progress:
         """Return how many of the job's stages and tasks have begun, and how many of them have finished."""
-        status = self._job.status()
-        return Progress(status.stages, status.stages_done, status.tasks, status.tasks_done)
+        return self._job.progress
 
     def wait(self, context: "Context") -> None:
         """Wait for the job's end. Raises the error of a query that was cancelled or exceeds its timeout, and

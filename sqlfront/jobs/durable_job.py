@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final, NoReturn, Protocol
 from sqlfront.jobs.job_status import DurableJobStatus, JobPhase, as_error, job_time
 from sqlfront.light_jobs.handle import JobHandle, Wait
 from sqlfront.light_jobs.refusals import refuse
+from sqlfront_engine.jobs.query_run import Progress
 from sqlfront_values.errors import OperationalError
 
 if TYPE_CHECKING:
@@ -80,6 +81,11 @@ class DurableJob(JobHandle):
         """Cancel the job, and return True when the request is durable; return False if the job has ended, or
         if it is too late to stop its end."""
         return self._service.cancel(self.id)
+
+    @property
+    def progress(self) -> Progress:
+        """The number of stages and tasks that have begun, and how many of these are finished."""
+        return self.status().progress
 
     @property
     def submission_time(self) -> datetime | None:

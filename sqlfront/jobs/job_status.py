@@ -7,6 +7,7 @@ import msgspec
 
 from sqlfront_engine.durable.event_store.events import JobEnd, JobError, JobSubmitted
 from sqlfront_engine.durable.job_state import JobState
+from sqlfront_engine.jobs.query_run import Progress
 from sqlfront_values import errors
 from sqlfront_values.errors import Error
 
@@ -71,6 +72,11 @@ class DurableJobStatus(msgspec.Struct, frozen=True):
     def has_ended(self) -> bool:
         """Whether the job is finished, failed or cancelled."""
         return self.phase in _PHASES.values()
+
+    @property
+    def progress(self) -> Progress:
+        """The number of stages and tasks that have begun, and how many of these are finished."""
+        return Progress(self.stages, self.stages_done, self.tasks, self.tasks_done)
 
 
 def status_of(submitted: JobSubmitted, state: JobState, *, coordinated: bool) -> DurableJobStatus:

@@ -52,6 +52,8 @@ class Cause(Enum):
     """The relations of Spark's that the statement reads have been copied."""
     NO_MEMORY = "no memory"
     """A job lacked memory; a durable job that divides all rows holds less at a time."""
+    PARTS_TOO_LARGE = "parts too large"
+    """A durable job that divides all rows lacked memory; smaller parts may fit."""
     FOR_SPARK = "for Spark"
     """The statement can't run here, but Spark may run it."""
 

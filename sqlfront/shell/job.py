@@ -50,7 +50,7 @@ def run(session: Session, options: argparse.Namespace) -> ExitCode:
         case "resume":
             _run_files(session, options)
             return _resume(session, options.name)
-        case "log":
+        case "log" | "logs":
             service = _service(session)
             for line in log_lines(service.log(_job(service, options.name).id)):
                 print(line)
@@ -182,7 +182,7 @@ def parser() -> argparse.ArgumentParser:
         ("drop", "remove a job with its files and its log"),
         ("log", "print the log of a job"),
     ):
-        made = actions.add_parser(action, help=text)
+        made = actions.add_parser(action, help=text, aliases=["logs"] if action == "log" else [])
         if action not in ("list", "watch"):
             made.add_argument("name", metavar="NAME", help="the name of the job, or its id")
         made.add_argument("--store", metavar="DIR|URL", help="the job store (default: $SQLFRONT_JOB_STORE)")

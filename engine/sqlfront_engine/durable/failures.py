@@ -12,7 +12,8 @@ from sqlfront_values.errors import NO_MEMORY, Error, OperationalError
 #: The losses of a task, with the members that ran it, after which the job fails.
 MOST_LOSSES: Final = 20
 
-_MORE_MEMORY: Final = (
+#: The hint of a lack of memory that more tasks, each with fewer rows, would help.
+MORE_MEMORY: Final = (
     "a larger limit of the memory gives a task enough, and so do more parts (CREATE JOB ... OPTIONS (buckets"
     " n)), unless the rows share one key"
 )
@@ -48,6 +49,6 @@ class TaskFailures:
         self._failures[task] += 1
         if error.sqlstate == NO_MEMORY:
             self.most_runs = max(1, busy // 2)
-            error.hint = _MORE_MEMORY if is_parallel else _ONE_TASK
+            error.hint = MORE_MEMORY if is_parallel else _ONE_TASK
         if not isinstance(error, OperationalError) or self._failures[task] >= self._attempts:
             raise error

@@ -31,6 +31,7 @@ def test_a_durable_job_is_waited_for_as_a_light_job_is(session: Session) -> None
     assert job.future.result(30) is None
     assert done.wait(30)
     assert not job.is_light
+    assert str(job.progress) == "1 of 1 stages, 1 of 1 tasks"
     submitted = job.submission_time
     assert submitted is not None
     assert abs(datetime.now(UTC) - submitted) < timedelta(seconds=60)

@@ -109,7 +109,7 @@ def test_the_log_of_a_damaged_job(run: Run, store: Path) -> None:
     content[60] ^= 1
     file.write_bytes(content)
 
-    code, out, _ = run("log", job)
+    code, out, _ = run("logs", job)
 
     assert code == 0
     assert out.startswith("DAMAGED: byte 0 of events.")
