@@ -343,7 +343,7 @@ class Membership:
                 self._hear_keeper(message)
         elif not (
             peer.name in self._removed
-            or self._status.ended
+            or self._status.state is MembershipState.ENDED  # not by a property: every message comes here
             or (isinstance(message, Init | Request | Submit) and self._adoption.holds(peer, message))
         ):
             self.member.received(peer, message, body)
