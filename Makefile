@@ -122,6 +122,7 @@ cluster: $(DEV_READY)  ## All tests of members in processes of their own, and on
 	$(BIN)/pytest -q -s -m "cluster or not cluster" tests/cluster/launchers tests/cluster/members \
 		tests/sqlfront/test_cluster_command.py tests/sqlfront/test_cluster.py tests/sqlfront/test_process_chaos.py \
 		tests/sqlfront/test_handover_processes.py tests/sqlfront/test_backups.py tests/sqlfront/test_backup_kills.py \
+		tests/sqlfront/test_backup_memory.py \
 		tests/sqlfront/test_table_chaos.py tests/sqlfront/test_modification_faults.py \
 		tests/sqlfront/test_direct_lane.py tests/sqlfront/test_large_values.py \
 		tests/sqlfront/test_clients_of_members.py tests/sqlfront/test_keeper_takeover.py \

@@ -3,9 +3,10 @@
     python -m benchmarks.backups [--rows 500000] [--loads 5] [--count 200] [--kills 5] [--size 3]
 
 In one run, tables without, with one and with two backups take turns, one statement each: loads of all rows,
-writes of one row by key, and reads; the figures are medians, and ratios to the table without backups. Then
-one member of a new cluster after another is killed by SIGKILL: the time until the first right sum of all rows
-and the first right row of a key of the lost member, and until all missing backups are made anew.
+writes of one row by key, and reads. The figures are medians; the ratios are those of the bounds of the best
+tenths, which other work on the machine hardly changes. Then one member of a new cluster after another is
+killed by SIGKILL: the time until the first right sum of all rows and the first right row of a key of the lost
+member, and until all missing backups are made anew.
 """
 
 import argparse
@@ -35,9 +36,9 @@ def opened(cluster: LocalCluster, secret: str) -> sqlfront.Connection:
     return sqlfront.connect(f"sqlfront://{cluster.address.removeprefix('unix:')}", secret=secret, workers=1)
 
 
-def in_turns(tasks: Mapping[int, Task], count: int) -> dict[int, float]:
-    """The median of the milliseconds of each task; before, each has run once. The tasks take turns, each time
-    in another order."""
+def in_turns(tasks: Mapping[int, Task], count: int) -> dict[int, list[float]]:
+    """The milliseconds of each run of each task, sorted; before, each has run once. The tasks take turns,
+    each time in another order."""
     times: dict[int, list[float]] = {name: [] for name in tasks}
     names = list(tasks)
     for number in range(count + 1):
@@ -46,13 +47,14 @@ def in_turns(tasks: Mapping[int, Task], count: int) -> dict[int, float]:
             tasks[name]()
             if number:
                 times[name].append(1000 * (time.perf_counter() - began))
-    return {name: statistics.median(each) for name, each in times.items()}
+    return {name: sorted(each) for name, each in times.items()}
 
 
-def show(what: str, found: Mapping[int, float]) -> None:
+def show(what: str, found: Mapping[int, list[float]]) -> None:
     """Print a row of the table."""
-    figures = [f"{found[count]:,.2f}" for count in COUNTS]
-    ratios = [f"{found[count] / found[0]:.2f}" for count in COUNTS[1:]]
+    figures = [f"{statistics.median(found[count]):,.2f}" for count in COUNTS]
+    best = {count: times[len(times) // 10] for count, times in found.items()}
+    ratios = [f"{best[count] / best[0]:.2f}" for count in COUNTS[1:]]
     print(f"| {what} | {' | '.join([*figures, *ratios])} |", flush=True)
 
 

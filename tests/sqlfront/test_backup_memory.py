@@ -9,7 +9,7 @@ from sqlfront.cluster.embedded import EmbeddedMembers
 from sqlfront_cluster.launchers.local import LocalCluster
 from tests.sqlfront.held_shares import shares
 from tests.sqlfront.quick_service import SERVICE
-from tests.sqlfront.test_cluster import SECRET, address, ask, until
+from tests.sqlfront.test_cluster import SECRET, Rows, address, ask, kill, unless_lost, until
 
 # One worker starts the members.
 pytestmark = pytest.mark.xdist_group("cluster sessions")
@@ -65,3 +65,47 @@ def test_a_table_whose_backups_have_no_room_is_refused_by_name() -> None:
         until(lambda: shares(connection) == held)
         connection.execute(f"INSERT INTO alone {rows}")
         assert ask(connection, "SELECT count(*) FROM alone") == [(600_001,)]
+
+
+@pytest.mark.cluster
+def test_a_table_without_room_for_missing_backups_can_be_read_and_overwritten() -> None:
+    with (
+        LocalCluster(
+            3, workers=1, service=SERVICE, secret=SECRET.encode(), silence_limit=3.0, memory_limit=16 << 20
+        ) as cluster,
+        sqlfront.connect(address(cluster), secret=SECRET, workers=1) as connection,
+    ):
+        # Rows and backups take 6.4 MB on each member; on two members 9.6 MB, beside the former 6.4.
+        connection.execute(
+            "CREATE TABLE t USING memory CLUSTERED BY (k) AS SELECT id AS k, 1L AS v FROM range(600000)"
+        )
+        kill(cluster, "local-2")
+        with pytest.raises(sqlfront.OperationalError, match=r" t needs .* more memory, but the member"):
+            until(lambda: not _is_refused(connection, "INSERT INTO t VALUES (-1, 1)"))
+        until(lambda: _unless_short(connection, "SELECT count(*), sum(v) FROM t") == [(600_000, 600_000)])
+        states = ask(connection, "SELECT member, state FROM sys.shares ORDER BY 1")
+        assert states[1:] == [("local-1", "being made"), ("local-2", "being made")]
+
+        connection.execute("INSERT OVERWRITE t VALUES (1, 1)")
+        assert ask(connection, "SELECT DISTINCT size(backups), state FROM sys.shares") == [(1, "complete")]
+
+
+def _is_refused(connection: sqlfront.Connection, sql: str) -> bool:
+    """Run the statement; True if the cluster was changing, so that it is to be run again."""
+    try:
+        connection.execute(sql)
+    except sqlfront.OperationalError as error:
+        if error.sqlstate not in ("40001", "08006"):
+            raise
+        return True
+    return False
+
+
+def _unless_short(connection: sqlfront.Connection, sql: str) -> Rows:
+    """The answer; none if the attempts to place the rows anew take the memory."""
+    try:
+        return unless_lost(connection, sql)
+    except sqlfront.OperationalError as error:
+        if error.sqlstate != "53200":
+            raise
+        return []
