@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 from msgspec.structs import asdict
 
+from sqlfront.field_types import check_types
 from sqlfront_engine.file_access import FileAccess
 from sqlfront_engine.processors.own_classes import is_module_name
 from sqlfront_values.errors import ProgrammingError, spark_error
@@ -25,6 +26,10 @@ else:
 
 #: Bytes of a mebibyte, the unit of Config's memory limits and the smallest limit.
 MEBIBYTE: Final = 1 << 20
+#: Fields with checks of their own instead of the check of their types.
+_UNTYPED: Final = frozenset({"backups", "job_store", "resource_profile"})
+#: Fields that take path objects, too.
+_PATHS: Final = frozenset({"warehouse", "credentials", "certificate", "key", "authority"})
 
 
 class Launcher(Enum):
@@ -143,6 +148,7 @@ class Config(msgspec.Struct, frozen=True):
     show_literals: bool = False
 
     def __post_init__(self) -> None:
+        check_types(self, _UNTYPED, _PATHS)
         if self.workers is not None and self.workers < 1:
             raise ProgrammingError(f"workers must be at least 1, not {self.workers}")
         if self.plan_cache < 0:
@@ -171,7 +177,7 @@ class Config(msgspec.Struct, frozen=True):
                 raise ProgrammingError(f"{name} must be at least {MEBIBYTE} bytes (1 MiB), not {value}")
         if self.timeout is not None and not 0 < self.timeout < math.inf:
             raise ProgrammingError(f"timeout must be a positive number of seconds, not {self.timeout}")
-        if self.silence_limit <= 0:
+        if not self.silence_limit > 0:
             raise ProgrammingError(f"silence_limit must be positive, not {self.silence_limit}")
         if self.backups not in (None, 0, 1, 2):
             raise ProgrammingError(f"backups must be 0, 1 or 2, not {self.backups}")
@@ -221,10 +227,7 @@ class Config(msgspec.Struct, frozen=True):
                     raise ProgrammingError(f"{name} needs members in other processes; this session has none")
 
     def _check_processor_modules(self) -> None:
-        given = self.processor_modules or ()
-        if isinstance(given, str):
-            raise ProgrammingError(f"processor_modules is a list of names of modules, not {given!r}")
-        for name in given:
+        for name in self.processor_modules or ():
             if not is_module_name(name):
                 raise ProgrammingError(f"processor_modules: {name!r} is no name of a module")
 
