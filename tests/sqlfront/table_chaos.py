@@ -100,6 +100,8 @@ class TableChaos:
         self._crashes: CrashPoints | None = None
         takeovers = self.random.randint(1, 3) if scenario.keepers else 0
         self._keepers = KeeperFaults(self.town, takeovers, self.random)
+        # Statements that may come besides while planned crashes wait for their steps.
+        self._more = 20
 
     def _planned(self) -> list[Crash]:
         """Return the crashes to come, at one or two steps."""
@@ -181,8 +183,13 @@ class TableChaos:
         self._disturbed |= self._crashes is not None and bool(self._crashes.happened)
 
     def _crash(self, crashes: CrashPoints) -> None:
-        """Lose a member first where rows are to be repaired."""
-        repairs = any(crash.work == "repair" for crash in crashes.planned)
+        """Lose a member first where rows are to be repaired, and go on until rows are moved or repaired if
+        something is to crash meanwhile."""
+        planned = {crash.work for crash in crashes.planned}
+        repairs = "repair" in planned
+        if planned & {"move", "repair"} and self._more and self._left < 2:
+            self._more -= 1
+            self._left += 1
         if repairs and not self._lost() and self.random.random() < 0.01:
             self._disturbed = True
             self.town.kill(self.random.choice(self._members()))
@@ -196,13 +203,21 @@ class TableChaos:
         joined = [name for name in self._members() if self.town.memberships[name].joined]
         if self._left and self.random.random() < (0.01 if self._scenario.crashes else 0.003):
             self._changed = True
-            staying = [name for name in joined if name not in self._leavers]
-            if len(staying) > 1 and self.random.random() < 0.7:
-                leaver = self.random.choice(staying)
-                self._leavers.add(leaver)
-                self._leaving.append(self.town.leave(leaver))
-            elif len(self.town.services) < 6:
-                self.town.add(f"m{len(self.town.services)}")
+            self._change_members(joined)
+
+    def _change_members(self, joined: Sequence[str]) -> None:
+        """Let a member leave, which moves all rows, unless that is to be a repair; or let one join, or give
+        those that have joined their share of the partitions."""
+        staying = [name for name in joined if name not in self._leavers]
+        repairs = any(crash.work == "repair" for crash in self._crashes.planned) if self._crashes else False
+        if len(staying) > 1 and not repairs and self.random.random() < 0.7:
+            leaver = self.random.choice(staying)
+            self._leavers.add(leaver)
+            self._leaving.append(self.town.leave(leaver))
+        elif len(self.town.services) < 6:
+            self.town.add(f"m{len(self.town.services)}")
+        elif joined and self._scenario.crashes:
+            self.town.memberships[self.random.choice(joined)].rebalance()
 
     def _has_left(self, statement: Statement) -> None:
         error = statement.error
