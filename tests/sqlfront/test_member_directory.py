@@ -98,12 +98,25 @@ def test_the_last_member_ends_the_cluster_and_the_next_one_begins_another(town: 
         assert first.wait(30) == 0
 
 
+@pytest.mark.cluster
+def test_a_member_with_another_secret_is_refused_by_name(town: Town) -> None:
+    town.start()
+    assert town.told() == ["keeps"]
+    (town.folder / "other").write_text("a guess")
+    tried = command("member", "--directory", str(town.folder), "--secret-file", str(town.folder / "other"))
+    assert tried.returncode == 1 and "different secrets" in tried.stderr, tried
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
         (("--directory", "somewhere", "--join", "127.0.0.1:1"), "by --join or by --directory, not by both"),
         (("--join", "127.0.0.1:1"), "needs an address, --bind, or a cluster's directory"),
         (("--directory", "/proc/self/run"), "can't be used"),
+        (
+            ("--bind", "127.0.0.1:0", "--job-store", "/proc/store"),
+            "which decides on the keeper, can't be used",
+        ),
     ],
 )
 def test_a_member_that_is_started_wrongly_is_told_why(
