@@ -6,7 +6,7 @@ import threading
 import types
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import cloudpickle
 import msgspec
@@ -162,7 +162,7 @@ def classes_with_everything() -> tuple[Any, Any]:
     class, defaults, a check, and methods that refer to each other and to the classes."""
 
     class Rule(msgspec.Struct, frozen=True):
-        by: int
+        by: Annotated[int, msgspec.Meta(le=1000)]
         times: list[int] = msgspec.field(default_factory=lambda: [1])
 
         @property

@@ -60,6 +60,23 @@ _OPTIONS: Final = (
     "tag",
     "tag_field",
 )
+#: The attributes of msgspec's conditions on values.
+_META: Final = (
+    "gt",
+    "ge",
+    "lt",
+    "le",
+    "multiple_of",
+    "pattern",
+    "min_length",
+    "max_length",
+    "tz",
+    "title",
+    "description",
+    "examples",
+    "extra_json_schema",
+    "extra",
+)
 #: Unpickled classes that are kept for the next plan with the same bytes.
 _KEPT: Final = 64
 
@@ -134,9 +151,11 @@ def _dumps(kind: type[Processor]) -> bytes:
     import cloudpickle  # noqa: PLC0415 - loaded when first used
 
     class ClassPickler(cloudpickle.Pickler):  # type: ignore[misc]
-        """Pickles classes of msgspec that aren't importable by their parts."""
+        """Pickles by their parts classes of msgspec that aren't importable, and msgspec's conditions."""
 
         def reducer_override(self, obj: object) -> Any:
+            if isinstance(obj, msgspec.Meta):
+                return _meta, ({name: getattr(obj, name) for name in _META},)
             if type(obj) is _STRUCT and isinstance(obj, type) and not is_importable(obj):
                 return _by_value(obj)
             return super().reducer_override(obj)
@@ -160,6 +179,11 @@ def _by_value(kind: Any) -> tuple[Any, ...]:
     names = kind.__module__, kind.__qualname__
     made = _class_of, (names, kind.__bases__, types, defaults, options, after is not None)
     return (*made, (rest, after), None, None, _complete)
+
+
+def _meta(given: dict[str, Any]) -> msgspec.Meta:
+    """Return a condition on a field's values, which msgspec doesn't pickle."""
+    return msgspec.Meta(**given)
 
 
 def _default(field: msgspec.structs.FieldInfo) -> tuple[bool, object] | None:
