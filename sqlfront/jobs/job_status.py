@@ -111,9 +111,12 @@ def unreadable(job: str, error: Error) -> DurableJobStatus:
 
 
 def as_error(error: JobError) -> Error:
-    """Return a job's error, which the job's log stores as data, as an exception to raise."""
-    kind = getattr(errors, error.kind, errors.OperationalError)
-    made: Error = kind(error.message, condition=error.condition, sqlstate=error.sqlstate)
+    """Return a job's error, which the job's log stores as data, as an exception to raise: an OperationalError
+    if sqlfront has no class of errors of this name."""
+    kind = getattr(errors, error.kind, None)
+    if not (isinstance(kind, type) and issubclass(kind, Error)):
+        kind = errors.OperationalError
+    made = kind(error.message, condition=error.condition, sqlstate=error.sqlstate)
     made.hint = error.hint
     return made
 

@@ -11,6 +11,8 @@ import pytest
 import sqlfront
 from sqlfront import Config, Session
 from sqlfront.jobs.durable_job import DurableJob
+from sqlfront.jobs.job_status import as_error
+from sqlfront_engine.durable.event_store.events import JobError
 
 
 @pytest.fixture
@@ -46,6 +48,19 @@ def test_the_error_of_a_durable_job_is_raised_by_join_and_future(session: Sessio
     with pytest.raises(sqlfront.Error, match="DIVIDE_BY_ZERO"):
         job.future.result(60)
     assert job.wait().has_ended
+
+
+@pytest.mark.parametrize("kind", ["DataError", "SpoolDamaged", "spark_error", "Final", "nonsense"])
+def test_an_error_of_a_log_is_an_error_of_a_class_of_errors(kind: str) -> None:
+    error = as_error(JobError(kind, "text", "A_CONDITION", "12345", "hint"))
+
+    assert type(error) is (sqlfront.DataError if kind == "DataError" else sqlfront.OperationalError)
+    assert (error.message, error.condition, error.sqlstate, error.hint) == (
+        "text",
+        "A_CONDITION",
+        "12345",
+        "hint",
+    )
 
 
 def test_a_cancelled_durable_job_raises_the_cancellation(session: Session) -> None:
