@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 import sqlfront
-from sqlfront.cluster.processes import SERVICE
+from sqlfront.cluster.processes import SERVICE, Client
 from sqlfront_cluster.launchers.handover_rules import DEFAULT_RULES, HandoverRules
 from sqlfront_cluster.launchers.local import LocalCluster
 from sqlfront_values.errors import OperationalError
@@ -245,15 +245,23 @@ def test_a_member_stays_where_the_others_have_no_room() -> None:
         assert town.cluster.processes["local-1"].wait(PATIENCE) == 0
 
 
-def test_partitions_move_to_a_member_that_joins() -> None:
+def test_rows_move_to_a_member_that_joins_while_clients_read_and_write() -> None:
     with opened() as town, Clients(town) as clients:
         (name,) = town.cluster.add(1)
+        members = town.connection.session.cluster
+        assert isinstance(members, Client)
+        (table,) = members.spread_tables()
 
         def even() -> bool:
-            owned = [town.cluster.members.owners.count(each) for each in town.cluster.members.heirs]
-            return len(owned) == 4 and max(owned) - min(owned) <= 1
+            return table.in_place and len(table.snapshot().holders) == 4
 
         until(even)
+        owners = table.snapshot().held.owners
+        shares = [owners.count(each) for each in town.cluster.members.heirs]
+        assert len(shares) == 4
+        assert max(shares) - min(shares) <= 1
+        reads, writes = clients.reads, clients.writes
+        until(lambda: clients.reads > reads + 5 and clients.writes > writes + 2)
         assert town.total() == [(ACCOUNTS, ACCOUNTS * BALANCE)]
-        assert name in town.cluster.members.owners
+        assert name in owners
     assert clients.wrong == []
