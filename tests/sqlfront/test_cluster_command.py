@@ -161,6 +161,48 @@ def test_members_are_started_by_hand(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["secret"]
 
 
+OF_ANOTHER_VERSION = """
+import sys
+from sqlfront_cluster.network import frames, handshake
+frames.PROTOCOL_VERSION = handshake.PROTOCOL_VERSION = 99
+from sqlfront.__main__ import main
+sys.exit(main())
+"""
+
+
+def test_a_member_of_another_version_or_with_another_secret_is_refused_by_name(tmp_path: Path) -> None:
+    for name, text in (("secret", "open sesame"), ("other", "close sesame")):
+        (tmp_path / name).write_text(text)
+    keeper = f"unix:{tmp_path}/k"
+    member = ["member", "--bind", f"unix:{tmp_path}/m", "--join", keeper, "--secret-file"]
+    first = subprocess.Popen(
+        [*COMMAND, "member", "--bind", keeper, "--secret-file", str(tmp_path / "secret")],
+        env=ENVIRONMENT,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert first.stdout is not None
+        assert "keeps a new cluster" in first.stdout.readline()
+        other = sqlfront(*member, str(tmp_path / "other"))
+        assert other.returncode == 1
+        assert "the two have different secrets" in other.stderr
+        later = subprocess.run(
+            [sys.executable, "-c", OF_ANOTHER_VERSION, *member, str(tmp_path / "secret")],
+            env=ENVIRONMENT,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert later.returncode == 1
+        assert "speaks version 1 of the protocol, this member 99" in later.stderr
+        assert first.poll() is None
+    finally:
+        first.kill()
+        first.communicate()
+
+
 @pytest.mark.parametrize("bind", ["nowhere", "127.0.0.1"])
 def test_a_wrong_address_is_an_error(bind: str) -> None:
     tried = subprocess.run(

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 
 import pytest
+from msgspec.structs import replace
 
 import sqlfront
 from sqlfront.cluster.processes import SERVICE, Client
@@ -265,3 +266,26 @@ def test_rows_move_to_a_member_that_joins_while_clients_read_and_write() -> None
         assert town.total() == [(ACCOUNTS, ACCOUNTS * BALANCE)]
         assert name in owners
     assert clients.wrong == []
+
+
+def test_tables_stay_whole_where_a_member_has_too_little_memory_for_its_share() -> None:
+    with opened() as town:
+        fill(town)
+        town.cluster._options = replace(town.cluster._options, memory_limit=4 << 20)
+        town.cluster.add(1)
+
+        def told() -> list[str]:
+            logs = [town.cluster.log(name) for name in town.cluster.processes]
+            return [line for log in logs for line in log.splitlines() if "`third` could not" in line]
+
+        until(lambda: bool(told()))
+        assert "more memory" in told()[0]
+        total = 1100000 * 1099999 // 2
+        assert town.sql("SELECT count(*), sum(v) FROM third") == [(1100000, total)]
+        town.sql("UPDATE third SET v = 0 WHERE k = 7")
+        town.sql("INSERT INTO third VALUES (-1, 7)")
+        assert town.sql("SELECT count(*), sum(v) FROM third") == [(1100001, total)]
+        with pytest.raises(OperationalError, match="more memory") as refused:
+            town.sql("INSERT INTO third SELECT id, id FROM range(1000)")
+        assert refused.value.sqlstate == "53200"
+        assert town.total() == [(ACCOUNTS, ACCOUNTS * BALANCE)]
