@@ -425,7 +425,7 @@ class Keeper:
         """Wait no longer for members that have not reported if it is time."""
         self._looked = now
         self._forget_timer = self._clock.call_at(now + self._period, self._look)
-        if now >= recovery.deadline and recovery.reports:
+        if now >= recovery.deadline and recovery.begun:
             self._finish(recovery)
 
     def _part(self, now: float) -> None:

@@ -266,7 +266,7 @@ class Membership:
         with self._status.lock:
             keeper = self.keeper.peer
             self._copies.pause()
-            if keeper is None or not self.joined or self.settings.observes:
+            if keeper is None or not self.joined:
                 return
             for message in self._copies.messages():
                 keeper.send(message)

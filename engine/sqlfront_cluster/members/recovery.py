@@ -1,7 +1,8 @@
 """The state of a cluster whose keeper has gone, found from the reports of the members.
 
 **The member list** is the latest one that a reporting member has received. **The documents** are those of the
-reporting member of that list which has seen most changes. That is right, because
+reporting member of that list which has seen most changes; clients without a place in the list count as
+members here. That is right, because
 
 * every keeper counts its changes together and sends them in order, so that what one member has is the
   beginning of what another one has;
@@ -29,8 +30,8 @@ _VERSION_BITS = 32
 
 class Recovered(msgspec.Struct, frozen=True):
     """The state with which a new keeper begins. ``list``: the latest member list of the former keeper.
-    ``reporter``: the member whose documents are taken. ``version``: the number of the last change that this
-    member has seen. ``removed``: names of former members. ``clients``: the names of the clients without a
+    ``reporter``: the member or client whose documents are taken. ``version``: the number of the last change
+    that it has seen. ``removed``: names of former members. ``clients``: the names of the clients without a
     place in the list that every reporting member knows: a client which a member takes for gone may not go on,
     since its writes were given up there."""
 
@@ -42,14 +43,21 @@ class Recovered(msgspec.Struct, frozen=True):
 
 
 def recovered(reports: Mapping[str, Report]) -> Recovered:
-    """Return the state that follows from the reports (at least one), by the members' names."""
-    latest = max((report.list for report in reports.values()), key=_order)
+    """Return the state that follows from the reports, by the names of members and clients; at least one is of
+    a member of the latest list."""
+    latest = latest_list(reports)
     listed = {name: report for name, report in reports.items() if name in latest}
-    reporter = max(listed, key=lambda name: listed[name].seen)
+    known = frozenset.intersection(*(frozenset(report.clients) for report in listed.values()))
+    present = {name: report for name, report in reports.items() if name in listed or name in known}
+    reporter = max(present, key=lambda name: present[name].seen)
     removed = {name: None for report in reports.values() for name in report.removed}
     gone = tuple(name for name in removed if name not in latest)
-    known = frozenset.intersection(*(frozenset(report.clients) for report in listed.values()))
-    return Recovered(latest, reporter, listed[reporter].seen, gone, tuple(sorted(known)))
+    return Recovered(latest, reporter, present[reporter].seen, gone, tuple(sorted(known)))
+
+
+def latest_list(reports: Mapping[str, Report]) -> MemberList:
+    """Return the latest member list of the reports (at least one)."""
+    return max((report.list for report in reports.values()), key=_order)
 
 
 def _order(members: MemberList) -> tuple[int, int]:
@@ -100,11 +108,13 @@ class Recovery:
                 self.documents[name] = self._copies.pop(name, {})
 
     def knows(self, name: str) -> bool:
-        """Return whether the member has reported, or has asked to join; or whether it is a client without a
-        place in the list, which has nothing to report, of a member that has reported."""
-        if name in self.reports or name in self.newcomers:
+        """Return whether the process has asked to join, or is a member or client that has reported or of
+        which others have. Without the report of a member there is no cluster to go on with."""
+        if name in self.newcomers:
             return True
-        return any(name in report.clients for report in self.reports.values())
+        return self.begun and (
+            name in self.reports or any(name in report.clients for report in self.reports.values())
+        )
 
     def lost(self, peer: Peer) -> None:
         """Note that the connection has ended; the report of the member stays, a newcomer must ask again."""
@@ -114,10 +124,19 @@ class Recovery:
             del self.newcomers[peer.name]
 
     @property
+    def begun(self) -> bool:
+        """True if a member of the latest list has reported."""
+        return bool(self.reports) and any(
+            each.name in self.reports for each in latest_list(self.reports).members
+        )
+
+    @property
     def complete(self) -> bool:
         """True if all members of the latest list have reported, except those that ask to join or have ended,
-        and so will not report."""
-        if not self.reports:
+        and so will not report; and all clients without a place in the list."""
+        if not self.begun:
             return False
-        latest = recovered(self.reports).list
-        return all(self.knows(each.name) or each.name in self._ended for each in latest.members)
+        found = recovered(self.reports)
+        awaited = (*(each.name for each in found.list.members), *found.clients)
+        here = (self.reports.keys(), self.newcomers.keys(), self._ended)
+        return all(any(name in names for names in here) for name in awaited)

@@ -60,8 +60,10 @@ def _known(recovery: Recovery, found: Recovered, epoch: int, now: float) -> Know
                 leaves_with=first_version(epoch, found.list.version) if info.leaving else None,
             )
     for name in found.clients:
-        info, peer = MemberInfo(name, lite=True), recovery.peers.get(name)
-        known[name] = KnownMember(info, peer, now, joined=True, observes=True)
+        report = recovery.reports.get(name)
+        if report is not None:  # another one may have read what nobody else has
+            info, peer = MemberInfo(name, lite=True), recovery.peers.get(name)
+            known[name] = KnownMember(info, peer, now, joined=True, observes=True, seen=report.seen)
     return known
 
 

@@ -185,6 +185,31 @@ def test_a_change_is_finished_and_answered_once_whoever_had_it(
     )
 
 
+def test_a_change_that_only_a_client_without_a_place_has_is_kept() -> None:
+    """Somebody may have read it there: the writer was told that it was not made."""
+    kept = Kept("m0", "m1", "observer")
+    put(kept, "m0", "table", b"1", 0)
+    kept.simulation.drop = lambda sender, receiver, message: (
+        isinstance(message, DocumentChanged) and receiver != "observer"
+    )
+    outcomes: list[PutOutcome] = []
+    kept.memberships["m0"].put("table", b"2", 1, outcomes.append)
+    kept.simulation.pass_time(0.5)
+    kept.simulation.drop = lambda sender, receiver, message: False
+    replaced(kept)
+    assert kept.run(lambda: len(outcomes) == 1, 2)
+    assert isinstance(outcomes[0], DocumentAnswer) and outcomes[0].stored
+    assert kept.keeper.documents["table"].content == b"2"
+
+
+def test_a_client_without_a_place_ends_with_the_last_member() -> None:
+    kept = Kept("m0", "observer")
+    kept.kill(KEEPER)
+    kept.kill("m0")
+    kept.take_over()
+    assert kept.run(lambda: "observer" in kept.ends, 7)
+
+
 def test_a_change_that_waits_for_a_keeper_is_made_by_the_next_one() -> None:
     kept = Kept("m0", "m1")
     kept.kill(KEEPER)
