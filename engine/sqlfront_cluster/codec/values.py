@@ -13,14 +13,19 @@ import msgspec
 from sqlfront_cluster.codec.hooks import decode_hook, encode_hook, trusting_decode_hook
 from sqlfront_values.decoders import make_decoder
 from sqlfront_values.errors import Error, InterfaceError, NotSupportedError, OperationalError
+from sqlfront_values.memo import Memo
 
 T = TypeVar("T")
 
 #: PostgreSQL's SQLSTATE for violations of the protocol.
 MALFORMED: Final = "08P01"
 
+#: Decoders that are kept: the house needs some hundred. Users' classes have decoders of their own, and a
+#: notebook may define a class again and again.
+_KEPT: Final = 1024
+
 _encoder: Final = msgspec.msgpack.Encoder(enc_hook=encode_hook)
-_decoders: Final[dict[tuple[object, bool], Callable[[Any], Any]]] = {}
+_decoders: Final = Memo[tuple[object, bool], Callable[[Any], Any]](_KEPT)
 
 
 def encode(value: object) -> bytes:
@@ -50,7 +55,7 @@ def _decoder(kind: object, user_code: bool) -> Callable[[Any], Any]:
     decoder = _decoders.get((kind, user_code))
     if decoder is None:
         hook = trusting_decode_hook if user_code else decode_hook
-        decoder = _decoders[kind, user_code] = make_decoder(kind, hook)
+        decoder = _decoders.keep((kind, user_code), make_decoder(kind, hook))
     return decoder
 
 

@@ -1,9 +1,11 @@
 """Every processor of the house can be sent to other members."""
 
+import gc
 import importlib
 import pkgutil
 import types
 import typing
+import weakref
 from collections.abc import Mapping
 from enum import Enum
 
@@ -19,6 +21,7 @@ from sqlfront_engine.join_kinds import JoinKind
 from sqlfront_engine.processor import Processor
 from sqlfront_engine.processors.own_classes import AllowedCode
 from sqlfront_engine.processors.registry import processor_class, register_processor, tag_of
+from sqlfront_engine.processors.sources.range import Range
 from sqlfront_values.errors import InterfaceError, NotSupportedError, OperationalError
 from sqlfront_values.expressions import (
     AggregateCall,
@@ -135,3 +138,16 @@ def test_two_processors_cannot_have_one_name() -> None:
 def test_a_tag_that_nobody_registered_is_an_error_that_lists_the_known() -> None:
     with pytest.raises(OperationalError, match=r"no processor 'os\.system'.*Filter"):
         processor_class("os.system")
+
+
+def test_classes_that_are_defined_again_and_again_are_not_all_kept() -> None:
+    made: list[weakref.ref[type]] = []
+    for _ in range(1200):
+        kind = type("Again", (Range,), {}, frozen=True)
+        made.append(weakref.ref(kind))
+        processor = kind(0, 1, 3)
+        assert decode(encode(processor), kind) == processor
+    del kind, processor
+    gc.collect()
+
+    assert 0 < sum(each() is not None for each in made) < 1100
