@@ -4,7 +4,6 @@ what was confirmed is in the history of what is read later, and old versions are
     python -m tests.sqlfront.table_chaos --seeds 1000
 """
 
-import argparse
 import logging
 import re
 import sys
@@ -21,7 +20,7 @@ from sqlfront_connectors.memory.spread import moves
 from sqlfront_connectors.memory.spread.table import LOST
 from sqlfront_connectors.memory.spread.version_keys import uses
 from sqlfront_values.errors import OperationalError
-from tests.cluster.members.chaos import Bug
+from tests.cluster.seeds import Bug, Sums, run_seeds, seed_parser
 from tests.sqlfront.crash_points import CRASHES, Crash, CrashPoints, coverage
 from tests.sqlfront.keeper_faults import KeeperFaults
 from tests.sqlfront.simulated import Killed, Reading, Rows, Statement, TableTown
@@ -33,7 +32,7 @@ PARTITIONINGS: Final = (Partitioning((0,), 271), Partitioning((0,), 8), None)
 LONGEST: Final = 2000.0
 
 
-class Outcome(msgspec.Struct):
+class Outcome(Sums):
     """How reads and writes of some seeds ended."""
 
     read: int = 0
@@ -46,11 +45,6 @@ class Outcome(msgspec.Struct):
     #: How often each step was reached at which processes may crash, and how often they crashed there.
     reached: Counter[tuple[str, str]] = msgspec.field(default_factory=Counter)
     crashed: Counter[Crash] = msgspec.field(default_factory=Counter)
-
-    def add(self, other: "Outcome") -> None:
-        """Add what has happened in another seed."""
-        for field in self.__struct_fields__:
-            setattr(self, field, getattr(self, field) + getattr(other, field))
 
 
 class Scenario(msgspec.Struct, frozen=True):
@@ -422,21 +416,11 @@ def explore(
 ) -> tuple[int, Outcome]:
     """Run seeds of a :class:`Scenario`; a bug names the seed that found it."""
     scenario = Scenario(lookups, backups, leaves, crashes, keepers, changes)
-    total, count = Outcome(), 0
-    for seed in seeds:
-        try:
-            outcome = TableChaos(seed, scenario).run()
-        except Exception as error:
-            raise Bug(f"seed {seed}: {type(error).__name__}: {error}") from error
-        count += 1
-        total.add(outcome)
-    return count, total
+    return run_seeds(lambda seed: TableChaos(seed, scenario).run(), seeds, Outcome())
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("--seeds", type=int, default=1000)
-    parser.add_argument("--first", type=int, default=0)
+    parser = seed_parser(__doc__)
     parser.add_argument("--lookups", action="store_true", help="look up keys without jobs besides")
     parser.add_argument("--changes", action="store_true", help="change rows by their keys, and little else")
     parser.add_argument("--backups", type=int, default=0, help="backups of the table")

@@ -35,7 +35,7 @@ from sqlfront_connectors.memory.spread.version_keys import (
 )
 from sqlfront_engine.dag import DAG
 from sqlfront_values.errors import OperationalError
-from tests.cluster.members.chaos import Bug
+from tests.cluster.seeds import Bug
 from tests.sqlfront.crash_points import STEPS
 from tests.sqlfront.simulated import Reading, SimulatedSession, TableTown
 from tests.sqlfront.table_chaos import TableChaos, explore

@@ -4,7 +4,6 @@ every job ends with the right answer or a named error, and nothing is left behin
     python -m tests.cluster.members.chaos --seeds 10000
 """
 
-import argparse
 import sys
 import time
 from collections.abc import Callable, Iterable
@@ -41,6 +40,7 @@ from sqlfront_engine.processors.forward import Forward
 from sqlfront_engine.processors.sink import ResultSink
 from sqlfront_values.errors import Error, OperationalError
 from tests.cluster.members.cluster import Cluster, Drain
+from tests.cluster.seeds import Bug, Sums, run_seeds, seed_parser
 from tests.engine.jobs import Fails, First, Numbers
 
 MEMBERS: Final = ("m0", "m1", "m2", "client")
@@ -70,11 +70,7 @@ ROUTES: Final[tuple[Callable[[Edge], Edge], ...]] = (
 )
 
 
-class Bug(AssertionError):
-    """What a seed has found."""
-
-
-class Outcome(msgspec.Struct):
+class Outcome(Sums):
     """How the jobs of a seed ended."""
 
     right: int = 0
@@ -275,24 +271,11 @@ def random_job(pick: Callable[[int], int], chance: Callable[[], float]) -> tuple
 
 def explore(seeds: Iterable[int]) -> tuple[int, Outcome]:
     """Run seeds; a bug names the one that found it."""
-    total, count = Outcome(), 0
-    for seed in seeds:
-        try:
-            outcome = Chaos(seed).run()
-        except Exception as error:
-            raise Bug(f"seed {seed}: {type(error).__name__}: {error}") from error
-        count += 1
-        total.right += outcome.right
-        total.failed += outcome.failed
-        total.steps += outcome.steps
-    return count, total
+    return run_seeds(lambda seed: Chaos(seed).run(), seeds, Outcome())
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("--seeds", type=int, default=1000)
-    parser.add_argument("--first", type=int, default=0)
-    options = parser.parse_args()
+    options = seed_parser(__doc__).parse_args()
     began = time.perf_counter()
     count, total = explore(range(options.first, options.first + options.seeds))
     seconds = time.perf_counter() - began

@@ -4,7 +4,6 @@ others: what was answered is kept, what was refused was never made, and everybod
     python -m tests.cluster.members.keeper_chaos --seeds 10000
 """
 
-import argparse
 import logging
 import sys
 import time
@@ -18,8 +17,8 @@ from sqlfront_cluster.members.cluster_messages import DocumentAnswer
 from sqlfront_cluster.members.document_copies import PutOutcome
 from sqlfront_cluster.members.keeper_names import keeper_name
 from sqlfront_cluster.members.member_list import MemberList
-from tests.cluster.members.chaos import Bug
 from tests.cluster.members.kept import Kept
+from tests.cluster.seeds import Bug, Sums, run_seeds, seed_parser
 
 MEMBERS: Final = ("m0", "m1", "m2")
 CLIENTS: Final = ("client-0", "client-1")
@@ -28,7 +27,7 @@ OBSERVER: Final = "observer"
 KEYS: Final = ("a", "b", "c")
 
 
-class Outcome(msgspec.Struct):
+class Outcome(Sums):
     """How the changes of some seeds ended, and how often the keeper was followed by another one."""
 
     made: int = 0
@@ -227,23 +226,11 @@ class KeeperChaos:
 
 def explore(seeds: Iterable[int]) -> tuple[int, Outcome]:
     """Run seeds; a bug names the one that found it."""
-    total, count = Outcome(), 0
-    for seed in seeds:
-        try:
-            outcome = KeeperChaos(seed).run()
-        except Exception as error:
-            raise Bug(f"seed {seed}: {type(error).__name__}: {error}") from error
-        count += 1
-        for field in outcome.__struct_fields__:
-            setattr(total, field, getattr(total, field) + getattr(outcome, field))
-    return count, total
+    return run_seeds(lambda seed: KeeperChaos(seed).run(), seeds, Outcome())
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("--seeds", type=int, default=1000)
-    parser.add_argument("--first", type=int, default=0)
-    options = parser.parse_args()
+    options = seed_parser(__doc__).parse_args()
     logging.disable(logging.CRITICAL)
     began = time.perf_counter()
     count, total = explore(range(options.first, options.first + options.seeds))

@@ -17,7 +17,8 @@ from sqlfront_cluster.members.wire import JobWire
 from sqlfront_engine.edges.exchange import EdgeStream, Parcel, RemoteInput, RemoteOutput
 from sqlfront_engine.edges.routing import PartitionedOutput
 from sqlfront_engine.jobs.execution import Execution
-from tests.cluster.members.chaos import Bug, Chaos, explore
+from tests.cluster.members.chaos import Chaos, explore
+from tests.cluster.seeds import Bug
 
 #: Seeds of the test command; `python -m tests.cluster.members.chaos` runs as many as it is told.
 SEEDS = 150

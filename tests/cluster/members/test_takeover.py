@@ -16,11 +16,11 @@ from sqlfront_cluster.members.keeper_names import KEEPER, keeper_name
 from sqlfront_cluster.members.member_list import MemberInfo, MemberList
 from sqlfront_cluster.members.partition_table import deal
 from sqlfront_values.errors import OperationalError
-from tests.cluster.members.chaos import Bug
 from tests.cluster.members.cluster import Endless
 from tests.cluster.members.keeper_chaos import explore
 from tests.cluster.members.kept import Kept, SimulatedTenure
 from tests.cluster.members.test_membership import EVERYTHING, exchanged, put
+from tests.cluster.seeds import Bug
 
 
 def succeeded(kept: Kept) -> bool:
