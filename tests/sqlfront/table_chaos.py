@@ -97,7 +97,7 @@ class TableChaos:
         takeovers = self.random.randint(1, 3) if scenario.keepers else 0
         self._keepers = KeeperFaults(self.town, takeovers, self.random)
         # Statements that may come besides while planned crashes wait for their steps.
-        self._more = 20
+        self._more = 8
 
     def _planned(self) -> list[Crash]:
         """Return the crashes to come, at one or two steps."""
