@@ -63,9 +63,8 @@ class Cluster:
     the access by which processes that are not members, such as Spark's, exchange rows with the members; None
     if the members are in this process.
 
-    This class implements a part of
-    :class:`~sqlfront_connectors.memory.spread.published_table.ClusterAccess`, by which tables use the
-    members; the subclasses implement the rest.
+    This class implements a part of :class:`~sqlfront_connectors.memory.spread.table.ClusterAccess`, by which
+    tables use the members; the subclasses implement the rest.
     """
 
     #: The number of backups of a new table that says nothing about backups and can't be loaded again from a

@@ -11,8 +11,7 @@ from sqlfront.cluster.documents import Documents
 from sqlfront.cluster.relations import RELATION, decode_relation, tables_of
 from sqlfront.state.cached_table import CachedTable
 from sqlfront_connectors.memory.spread.documents import TABLE, TURN, decode_table, turn_of
-from sqlfront_connectors.memory.spread.table import SpreadTable, place_anew
-from sqlfront_connectors.memory.spread.version import LOST
+from sqlfront_connectors.memory.spread.table import LOST, SpreadTable, place_anew
 from sqlfront_planner.catalog import TableEntry
 from sqlfront_values.errors import Error, OperationalError
 from sqlfront_values.lazy_modules import lazy_module

@@ -15,8 +15,7 @@ from sqlfront_cluster.members.member_list import MemberList
 from sqlfront_cluster.members.membership import Membership
 from sqlfront_connectors.memory.spread.room import ROOM, decode_room
 from sqlfront_connectors.memory.spread.store import STORE
-from sqlfront_connectors.memory.spread.table import SpreadTable, place_anew
-from sqlfront_connectors.memory.spread.version import LOST
+from sqlfront_connectors.memory.spread.table import LOST, SpreadTable, place_anew
 from sqlfront_values.errors import NO_MEMORY, Error, OperationalError
 
 if TYPE_CHECKING:

@@ -30,9 +30,7 @@ from sqlfront_connectors.memory.spread.documents import (
     encode_table,
     version_of,
 )
-from sqlfront_connectors.memory.spread.published_table import PublishedTable
-from sqlfront_connectors.memory.spread.table import SpreadTable
-from sqlfront_connectors.memory.spread.version import TableVersion
+from sqlfront_connectors.memory.spread.table import SpreadTable, TableVersion
 from sqlfront_connectors.memory.spread.version_keys import attempt_token
 from sqlfront_connectors.spark.executors import cluster as executors
 from sqlfront_engine.file_access import EVERYWHERE, FileAccess
@@ -132,7 +130,7 @@ class ProcessMembers(Cluster):
         self.documents.put(f"{TABLE}{table.identity}", content, 0)
         return table
 
-    def begin_turn(self, table: PublishedTable) -> str:
+    def begin_turn(self, table: SpreadTable) -> str:
         """Take the turn (the right to write) to the table, after waiting until no other session has the turn.
         Return the turn's token, a text that no other turn has."""
         token = self._token()
@@ -140,7 +138,7 @@ class ProcessMembers(Cluster):
         self._versions[table.identity] = self.documents.version(f"{TABLE}{table.identity}"), ()
         return token
 
-    def begin_attempt(self, table: PublishedTable) -> str | None:
+    def begin_attempt(self, table: SpreadTable) -> str | None:
         """Begin a change of the table without the turn; :meth:`publish` fails if another session has changed
         the table meanwhile or has the turn. Return the attempt's token, a text that no other attempt has;
         None if another session has the turn, or this session doesn't know the table's present document."""
@@ -151,7 +149,7 @@ class ProcessMembers(Cluster):
         self._versions[table.identity] = version, ((turn, 0),)
         return attempt_token(self._token(), version)
 
-    def end_attempt(self, table: PublishedTable, *, failed: bool) -> None:
+    def end_attempt(self, table: SpreadTable, *, failed: bool) -> None:
         """End the attempt to change the table. ``failed``: members may have shares that were not published;
         the table's document gets a new version, so that the shares can't be published any more and are
         freed."""
@@ -162,12 +160,12 @@ class ProcessMembers(Cluster):
     def _token(self) -> str:
         return f"{self.coordinator.name}.{secrets.token_hex(4)}"
 
-    def end_turn(self, table: PublishedTable) -> None:
+    def end_turn(self, table: SpreadTable) -> None:
         """Give the turn to write to the table back, so that other sessions may write."""
         self._versions.pop(table.identity, None)
         self.documents.end_turn(table.identity)
 
-    def publish(self, table: PublishedTable, version: TableVersion, dealt: int) -> None:
+    def publish(self, table: SpreadTable, version: TableVersion, dealt: int) -> None:
         """Make ``version`` the table's current version for all sessions. ``dealt``: the version of the member
         list with which the shares were made. Raises OperationalError (40001) if
         the table or the cluster's members have changed since the turn began, or the table was dropped."""
@@ -180,7 +178,7 @@ class ProcessMembers(Cluster):
         table.adopt(version)
         self._versions[table.identity] = self.documents.version(key), premises
 
-    def _not_published(self, table: PublishedTable, known: int) -> OperationalError:
+    def _not_published(self, table: SpreadTable, known: int) -> OperationalError:
         """Return the error of a version that the keeper refused. ``known``: the version of the table's
         document when the turn began."""
         if known and self.documents.version(f"{TABLE}{table.identity}") == known:
@@ -189,7 +187,7 @@ class ProcessMembers(Cluster):
             why = f"`{table.name}` was dropped or changed by another session meanwhile"
         return OperationalError(why, sqlstate="40001")
 
-    def dropped(self, table: PublishedTable) -> None:
+    def dropped(self, table: SpreadTable) -> None:
         """Remove the table's document, so that no session reads the table any more."""
         self.documents.put(f"{TABLE}{table.identity}", None, None)
 

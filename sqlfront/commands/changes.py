@@ -21,8 +21,7 @@ from sqlfront_connectors.base import RowValues
 from sqlfront_connectors.memory import MemoryTable
 from sqlfront_connectors.memory.keyed_table import KeyedTable
 from sqlfront_connectors.memory.numbered_table import NumberedTable
-from sqlfront_connectors.memory.spread.next_version import ChangeMode
-from sqlfront_connectors.memory.spread.table import SpreadTable
+from sqlfront_connectors.memory.spread.table import ChangeMode, SpreadTable
 from sqlfront_engine.row_programs.program import NotByRows
 from sqlfront_planner.binder import Binding, bind_query
 from sqlfront_planner.logical import LogicalPlan

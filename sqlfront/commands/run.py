@@ -20,8 +20,7 @@ from sqlfront_connectors.base import InsertTarget, Table, TableDefinition, inser
 from sqlfront_connectors.memory import MemoryConnector, MemoryTable
 from sqlfront_connectors.memory.keyed_table import KeyedTable
 from sqlfront_connectors.memory.spread.backups import HOME
-from sqlfront_connectors.memory.spread.next_version import NextVersion
-from sqlfront_connectors.memory.spread.table import SpreadTable
+from sqlfront_connectors.memory.spread.table import NextVersion, SpreadTable
 from sqlfront_engine.jobs.light_job import LightJob
 from sqlfront_engine.jobs.query_run import QueryRun
 from sqlfront_planner.binder import Arguments, bind, bind_query

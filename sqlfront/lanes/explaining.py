@@ -13,7 +13,7 @@ from sqlfront.lanes.request import StatementRequest
 from sqlfront.results.python_values import rows_batch
 from sqlfront.results.result import Result, command_result
 from sqlfront_connectors.memory.spread.backups import BackupState
-from sqlfront_connectors.memory.spread.snapshot import SpreadSnapshot
+from sqlfront_connectors.memory.spread.table import SpreadSnapshot
 from sqlfront_engine.job_statistics import JobStatistics
 from sqlfront_engine.processors.sources.held_rows import HeldBatches
 from sqlfront_planner.explain import shown

@@ -23,11 +23,9 @@ from sqlfront_connectors.base import (
 )
 from sqlfront_connectors.memory.segments.index import IndexDefinition
 from sqlfront_connectors.memory.segments.share import TableShare
-from sqlfront_connectors.memory.spread.published_table import PublishedTable
 from sqlfront_connectors.memory.spread.share_statistics import ShareStatistics, merged, nothing
 from sqlfront_connectors.memory.spread.store import STORE, TableStore
-from sqlfront_connectors.memory.spread.table import SpreadTable, place_anew
-from sqlfront_connectors.memory.spread.version import MOST_JOBS, TableVersion
+from sqlfront_connectors.memory.spread.table import MOST_JOBS, SpreadTable, TableVersion, place_anew
 from sqlfront_connectors.memory.spread.version_keys import LiveVersions
 from sqlfront_engine.dag import DAG, Edge, OnlyOn
 from sqlfront_engine.engine import JobConfig
@@ -75,19 +73,19 @@ class Members:
         for member in self.cluster.members:
             member.members = new
 
-    def begin_attempt(self, table: PublishedTable) -> None:
+    def begin_attempt(self, table: SpreadTable) -> None:
         pass
 
-    def end_attempt(self, table: PublishedTable, *, failed: bool) -> None:
+    def end_attempt(self, table: SpreadTable, *, failed: bool) -> None:
         pass
 
-    def begin_turn(self, table: PublishedTable) -> str:
+    def begin_turn(self, table: SpreadTable) -> str:
         return str(next(self.turns))
 
-    def end_turn(self, table: PublishedTable) -> None:
+    def end_turn(self, table: SpreadTable) -> None:
         pass
 
-    def publish(self, table: PublishedTable, version: TableVersion, dealt: int) -> None:
+    def publish(self, table: SpreadTable, version: TableVersion, dealt: int) -> None:
         self.live.add(version.key)
         table.adopt(version)
 
@@ -96,7 +94,7 @@ class Members:
     ) -> Mapping[str, bytes | memoryview]:
         return self.cluster.coordinator.requests.ask(service, questions, query)
 
-    def dropped(self, table: PublishedTable) -> None:
+    def dropped(self, table: SpreadTable) -> None:
         pass
 
     def release(self, key: str) -> None:
@@ -112,7 +110,7 @@ class Members:
     def keys(self) -> set[str]:
         return {key for store in self.stores.values() for key in store.keys_held}
 
-    def read(self, table: PublishedTable, request: ScanRequest = ALL) -> list[tuple[object, ...]]:
+    def read(self, table: SpreadTable, request: ScanRequest = ALL) -> list[tuple[object, ...]]:
         return self.run_scan(table.snapshot().scan(request))
 
     def run_scan(self, planned: ScanPlan) -> list[tuple[object, ...]]:

@@ -28,12 +28,16 @@ from sqlfront_cluster.network.transport import Peer
 from sqlfront_connectors.base import Partitioning, RowValues, ScanRequest
 from sqlfront_connectors.memory.numbered_table import NumberedTable
 from sqlfront_connectors.memory.segments.share import TableShare
-from sqlfront_connectors.memory.spread.next_version import ChangeMode, NextVersion, backed_up
 from sqlfront_connectors.memory.spread.processors import StoreShare
-from sqlfront_connectors.memory.spread.published_table import PublishedTable
 from sqlfront_connectors.memory.spread.store import TableStore
-from sqlfront_connectors.memory.spread.table import SpreadTable, place_anew
-from sqlfront_connectors.memory.spread.version import TableVersion
+from sqlfront_connectors.memory.spread.table import (
+    ChangeMode,
+    NextVersion,
+    SpreadTable,
+    TableVersion,
+    backed_up,
+    place_anew,
+)
 from sqlfront_engine.dag import DAG, Edge
 from sqlfront_engine.edges.queues import NOTHING, Polled
 from sqlfront_engine.engine import Engine, JobConfig
@@ -204,7 +208,7 @@ class SimulatedSession(ProcessMembers):
         return f"{self.coordinator.name}.{next(self._tokens)}"
 
     def run(self, dag: DAG, resources: Mapping[str, object]) -> Iterator[pa.RecordBatch]:
-        """See :class:`~sqlfront_connectors.memory.spread.published_table.ClusterAccess`."""
+        """See :class:`~sqlfront_connectors.memory.spread.table.ClusterAccess`."""
         self._begin_work(moves=any(vertex.name.startswith("scan ") for vertex in dag))
         job = self.submit(dag, JobConfig(resources=resources))
         self.town.on_job(self)
@@ -218,8 +222,8 @@ class SimulatedSession(ProcessMembers):
                 return
             yield batch
 
-    def publish(self, table: PublishedTable, version: TableVersion, dealt: int) -> None:
-        """See :class:`~sqlfront_connectors.memory.spread.published_table.ClusterAccess`."""
+    def publish(self, table: SpreadTable, version: TableVersion, dealt: int) -> None:
+        """See :class:`~sqlfront_connectors.memory.spread.table.ClusterAccess`."""
         base = table.snapshot().held
         # Jobs add rows to shares that lie in place only: a version of others is placed anew before.
         placed_anew = self.appends and base.key is not None and base.known.rows == version.known.rows

@@ -17,7 +17,7 @@ import msgspec
 from sqlfront_cluster.members.member_list import CHANGED
 from sqlfront_connectors.base import Partitioning
 from sqlfront_connectors.memory.spread import moves
-from sqlfront_connectors.memory.spread.version import LOST
+from sqlfront_connectors.memory.spread.table import LOST
 from sqlfront_connectors.memory.spread.version_keys import uses
 from sqlfront_values.errors import OperationalError
 from tests.cluster.seeds import Bug, Sums, run_seeds, seed_parser

@@ -20,8 +20,7 @@ from sqlfront.lanes.light import run_plan
 from sqlfront.pipeline import Pipeline, table
 from sqlfront.state.context import Context
 from sqlfront_connectors.memory.spread.store import partitions_moved
-from sqlfront_connectors.memory.spread.table import SpreadTable
-from sqlfront_connectors.memory.spread.version import TableVersion
+from sqlfront_connectors.memory.spread.table import SpreadTable, TableVersion
 from sqlfront_planner.binder import Arguments
 from sqlfront_planner.plan import Template
 from sqlfront_planner.statements.query_parser import parse_query

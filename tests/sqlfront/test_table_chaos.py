@@ -21,13 +21,12 @@ from sqlfront_cluster.members.keeper_documents import KeeperDocuments
 from sqlfront_cluster.members.membership import Membership
 from sqlfront_connectors.base import Partitioning, RowValues
 from sqlfront_connectors.memory.exchange import holding
-from sqlfront_connectors.memory.spread import next_version, snapshot, store
+from sqlfront_connectors.memory.spread import store
+from sqlfront_connectors.memory.spread import table as tables
 from sqlfront_connectors.memory.spread.backups import Backups, readers_of
 from sqlfront_connectors.memory.spread.documents import TABLE
-from sqlfront_connectors.memory.spread.next_version import NextVersion, RowChangeVersion
 from sqlfront_connectors.memory.spread.processors import BackupShare
-from sqlfront_connectors.memory.spread.snapshot import SpreadSnapshot
-from sqlfront_connectors.memory.spread.table import SpreadTable
+from sqlfront_connectors.memory.spread.table import NextVersion, RowChangeVersion, SpreadSnapshot, SpreadTable
 from sqlfront_connectors.memory.spread.version_keys import (
     attempt_token,
     changed_key,
@@ -280,7 +279,7 @@ def test_a_planted_bug_in_attempts_without_a_turn_is_found(
     [
         (store, "share_key", as_in_the_last_whole_version),
         (holding, "share_key", as_if_all_shares_were_new),
-        (next_version, "changed_key", forgetting_earlier_changes),
+        (tables, "changed_key", forgetting_earlier_changes),
     ],
     ids=lambda value: getattr(value, "__name__", value),
 )
@@ -452,7 +451,7 @@ READERS = readers_of
         (KeeperDocuments, "_allows", owners_not_compared, 0),
         pytest.param(Membership, "_leave_soon", Membership._leave_when_idle, 0, marks=pytest.mark.cluster),
         (NextVersion, "_placed_backups", lambda self: (), 1),
-        (snapshot, "readers_of", lost_holders_read, 1),
+        (tables, "readers_of", lost_holders_read, 1),
     ],
     ids=["rows_stay", "owners", "leaves_early", "no_backups", "lost_holders"],
 )

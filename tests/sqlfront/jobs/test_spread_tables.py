@@ -16,9 +16,7 @@ from sqlfront.cluster.processes import ProcessMembers
 from sqlfront.jobs.job_status import DurableJobStatus, JobPhase
 from sqlfront_cluster.launchers.local import LocalCluster
 from sqlfront_connectors.base import ScanRequest
-from sqlfront_connectors.memory.spread.snapshot import SpreadSnapshot
-from sqlfront_connectors.memory.spread.table import SpreadTable
-from sqlfront_connectors.memory.spread.version import TableVersion
+from sqlfront_connectors.memory.spread.table import SpreadSnapshot, SpreadTable, TableVersion
 from sqlfront_planner.catalog import Entry
 from sqlfront_values.errors import Error
 from tests.sqlfront.held_shares import shares

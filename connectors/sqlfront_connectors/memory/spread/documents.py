@@ -14,9 +14,8 @@ from sqlfront_cluster.members.document import Document
 from sqlfront_connectors.base import Partitioning
 from sqlfront_connectors.memory.segments.index import IndexDefinition
 from sqlfront_connectors.memory.spread.backups import Backups
-from sqlfront_connectors.memory.spread.published_table import PublishedTable
 from sqlfront_connectors.memory.spread.share_statistics import decode_statistics, encode_statistics
-from sqlfront_connectors.memory.spread.version import TableVersion
+from sqlfront_connectors.memory.spread.table import SpreadTable, TableVersion
 
 TABLE: Final = "table:"
 TURN: Final = "turn:"
@@ -67,7 +66,7 @@ class TableDocument(msgspec.Struct, frozen=True):
     backups: Backups = ()
 
 
-def encode_table(table: PublishedTable, version: TableVersion, creator: str) -> bytes:
+def encode_table(table: SpreadTable, version: TableVersion, creator: str) -> bytes:
     """Encode the :class:`TableDocument` that makes ``version`` the table's current version. ``creator``: the
     name of the member that publishes the version."""
     return codec.encode(
