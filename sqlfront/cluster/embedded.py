@@ -75,7 +75,7 @@ class EmbeddedMembers(Cluster):
     def end_attempt(self, table: SpreadTable, *, failed: bool) -> None:
         """Do nothing: there are no attempts."""
 
-    def publish(self, table: SpreadTable, version: TableVersion, dealt: int) -> None:
+    def publish(self, table: SpreadTable, version: TableVersion) -> None:
         """Make ``version`` the table's current version. Raises OperationalError if ADD COLUMN has replaced
         the table meanwhile."""
         if table.retired:

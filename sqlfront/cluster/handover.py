@@ -1,10 +1,11 @@
 """The handover: a member that is about to leave moves its rows of memory tables to the other members first.
 
 The leaving member itself moves the rows, because its end waits for them: if it is lost meanwhile, nothing is
-left to be moved, and nobody else has to know how far it came. A table is moved step by step, by publishing
-versions of the same rows with more and more partitions on the members that own them now
-(:func:`~sqlfront_connectors.memory.spread.table.place_anew`), so that queries go on with the former versions,
-and a writer waits for one step only. Another session may move a table, too; then less is left to do.
+left to be moved, and nobody else has to know how far it came. A table is moved by publishing a version of the
+same rows on the members that own the partitions now
+(:func:`~sqlfront_connectors.memory.spread.table.place_anew`), so that queries go on with the former version,
+and a writer waits for the table's turn only. Another session may move a table first; then nothing is left to
+do.
 """
 
 import logging
@@ -81,9 +82,8 @@ class Handover:
     def _go_on(self, members: MemberList) -> None:
         """Take the next step. ``members``: the member list that this member uses; if there is another by the
         time when the keeper hears that this member has no rows any more, the keeper does nothing. A version
-        with rows here would be made with a list in which this member owns partitions, or from a version with
-        rows here. If that is a former list, this member has heard of the version before it used the present
-        one."""
+        with rows here would be made with a list in which this member owns partitions. If that is a former
+        list, this member has heard of the version before it used the present one."""
         if not self._is_marked(members):
             if not self._forced:
                 self._check_room(members)
@@ -159,7 +159,7 @@ class Handover:
         if self._is_over():
             return
         try:
-            place_anew(table, self._is_over)
+            place_anew(table)
         except Error as error:
             logger.warning("`%s` could not be handed over: %s", table.name, error)
             if error.sqlstate == NO_MEMORY:
@@ -169,5 +169,4 @@ class Handover:
             if error.sqlstate == LOST:
                 self._unreadable.add(table.identity)
         else:
-            if not self._is_over():
-                logger.info("`%s` was handed over", table.name)
+            logger.info("`%s` was handed over", table.name)

@@ -165,15 +165,14 @@ class ProcessMembers(Cluster):
         self._versions.pop(table.identity, None)
         self.documents.end_turn(table.identity)
 
-    def publish(self, table: SpreadTable, version: TableVersion, dealt: int) -> None:
-        """Make ``version`` the table's current version for all sessions. ``dealt``: the version of the member
-        list with which the shares were made. Raises OperationalError (40001) if
+    def publish(self, table: SpreadTable, version: TableVersion) -> None:
+        """Make ``version`` the table's current version for all sessions. Raises OperationalError (40001) if
         the table or the cluster's members have changed since the turn began, or the table was dropped."""
         key = f"{TABLE}{table.identity}"
         content = encode_table(table, version, self.coordinator.name)
         known, premises = self._versions[table.identity]  # 0: the table was dropped before the turn began
         # The keeper compares the owners of partitions: this process may hear of new owners later than they.
-        if not known or not self.documents.put(key, content, known, premises, dealt=dealt):
+        if not known or not self.documents.put(key, content, known, premises, dealt=version.dealt):
             raise self._not_published(table, known)
         table.adopt(version)
         self._versions[table.identity] = self.documents.version(key), premises

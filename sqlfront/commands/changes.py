@@ -61,7 +61,7 @@ def _change(
     """Change the table ``table``, named ``name``, by the statement, whose query of the affected rows is bound
     in ``binding``. Return the number of affected rows (None: unknown), and the row plan that has found the
     rows (None: a job has found the rows, or all rows were stored anew)."""
-    if _changes_home(statement, name, table):
+    if _moves(statement, name, table):
         return _store_anew(run, statement, name, table, binding.plan), None
     context, updates, numbered = run.context, isinstance(statement, Update), NumberedTable(table)
     if isinstance(statement, Update):
@@ -75,8 +75,6 @@ def _change(
         with suppress(NotByRows):
             return _by_rows(run, ChangePlan(table, name, updates, found), run.arguments.values), found
         found = None
-    if not table.in_place:  # a job looks for rows at the owners of their partitions
-        return _store_anew(run, statement, name, table, binding.plan), None
     return _by_job(run, table, meant, found, updates=updates), None
 
 
@@ -87,9 +85,11 @@ def _required(run: StatementRun, statement: Update) -> frozenset[str]:
     return frozenset(name for name in names if name.lower() in given)
 
 
-def _changes_home(statement: Change, name: str, table: KeyedTable) -> bool:
-    """Return whether the statement sets columns that decide which member holds a row, so that all rows have
-    to be stored anew."""
+def _moves(statement: Change, name: str, table: KeyedTable) -> bool:
+    """Return whether all rows have to be stored anew: either the statement sets columns that decide which
+    member holds a row, or rows are not on the members where they belong since the cluster has changed."""
+    if not table.in_place:
+        return True
     if isinstance(statement, Delete) or not table.home_columns:
         return False
     changed = modification.places(statement.columns, table.schema, name)
@@ -98,8 +98,8 @@ def _changes_home(statement: Change, name: str, table: KeyedTable) -> bool:
 
 def change_again(run: StatementRun, plan: ChangePlan, values: Sequence[object]) -> Result:
     """Run the cached plan of a DELETE or UPDATE with the ``values`` of its parameters, and return the
-    statement's result. If the affected rows are too many for the row program, or can't be looked up since a
-    member is gone, the statement is parsed and planned anew."""
+    statement's result. If the affected rows are too many for the row program, or rows have to move to other
+    members, the statement is parsed and planned anew."""
     began, context = time.perf_counter(), run.context
     try:
         with following(run, lambda: plan.table), overflow_of(plan.name):
@@ -119,11 +119,13 @@ def change_again(run: StatementRun, plan: ChangePlan, values: Sequence[object]) 
 
 def _by_rows(run: StatementRun, plan: ChangePlan, values: Sequence[object]) -> int:
     """Change the rows that the plan's row program finds, and return their number. Raises NotByRows if the
-    change needs a job, or rows can't be looked up since a member is gone."""
+    change needs a job, or rows have to move to other members."""
     table, context = plan.table, run.context
     query = context.limited("", run.timeout, run.query)
 
     def find() -> Sequence[RowValues]:
+        if not table.in_place:
+            raise NotByRows
         return plan.rows.rows(values, context.settings, query)
 
     return table.change_found(find, stores=plan.updates, query=query)

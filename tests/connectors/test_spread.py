@@ -85,7 +85,7 @@ class Members:
     def end_turn(self, table: SpreadTable) -> None:
         pass
 
-    def publish(self, table: SpreadTable, version: TableVersion, dealt: int) -> None:
+    def publish(self, table: SpreadTable, version: TableVersion) -> None:
         self.live.add(version.key)
         table.adopt(version)
 

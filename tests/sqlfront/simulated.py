@@ -222,16 +222,16 @@ class SimulatedSession(ProcessMembers):
                 return
             yield batch
 
-    def publish(self, table: SpreadTable, version: TableVersion, dealt: int) -> None:
+    def publish(self, table: SpreadTable, version: TableVersion) -> None:
         """See :class:`~sqlfront_connectors.memory.spread.table.ClusterAccess`."""
         base = table.snapshot().held
-        # Jobs add rows to shares that lie in place only: a version of others is placed anew before.
-        placed_anew = self.appends and base.key is not None and base.known.rows == version.known.rows
+        # Rows are added to shares that lie in place only: a version of others was placed anew before.
+        placed_anew = self.appends and base.key is not None and base.dealt != version.dealt
         before = self.town.rows[base.key]
         assert version.key is not None
         self.town.rows[version.key] = before if placed_anew else self.effect(before)
         self.town.bases[version.key] = base.key
-        super().publish(table, version, dealt)
+        super().publish(table, version)
         self.town.acknowledged.append(version.key)
 
     def begin(self, effect: Callable[[Rows], Rows], *, appends: bool = False, moves: bool = False) -> None:
@@ -435,7 +435,7 @@ class TableTown(Kept):
 
             def find() -> list[RowValues]:
                 path = NumberedTable(table).snapshot().row_path((0,), (0, 1, 2))
-                if path is None:
+                if path is None or not table.in_place:
                     return []
                 found = [row for rows in path.find([(key,) for key in sorted(chosen)]) for row in rows]
                 if value is None:

@@ -147,7 +147,7 @@ class Town(Cluster):
     def end_turn(self, table: SpreadTable) -> None:
         """Nobody writes."""
 
-    def publish(self, table: SpreadTable, version: TableVersion, dealt: int) -> None:
+    def publish(self, table: SpreadTable, version: TableVersion) -> None:
         """Nobody writes."""
 
     def dropped(self, table: SpreadTable) -> None:

@@ -16,7 +16,6 @@ import msgspec
 
 from sqlfront_cluster.members.member_list import CHANGED
 from sqlfront_connectors.base import Partitioning
-from sqlfront_connectors.memory.spread import moves
 from sqlfront_connectors.memory.spread.table import LOST
 from sqlfront_connectors.memory.spread.version_keys import uses
 from sqlfront_values.errors import OperationalError
@@ -69,7 +68,6 @@ class TableChaos:
     def __init__(self, seed: int, scenario: Scenario = Scenario()) -> None:  # noqa: B008 - frozen
         # With every third seed one client has no place in the member list.
         observers = CLIENTS[1:] if seed % 3 == 1 else ()
-        self._seed = seed
         self.town = TableTown(*MEMBERS, *CLIENTS, seed=seed, observers=observers)
         self.simulation = self.town.simulation
         self.random = self.simulation.random
@@ -111,14 +109,6 @@ class TableChaos:
 
     def run(self) -> Outcome:
         """Let it all happen; raises :class:`Bug`."""
-        usual = moves.STEP_BYTES
-        moves.STEP_BYTES = (usual, 200)[self._seed % 2]  # type: ignore[misc] # one step, or many
-        try:
-            return self._run()
-        finally:
-            moves.STEP_BYTES = usual  # type: ignore[misc]
-
-    def _run(self) -> Outcome:
         self.town.create(
             CLIENTS[0], self.random.choice(PARTITIONINGS), self._new_rows(), self._scenario.backups
         )

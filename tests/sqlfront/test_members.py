@@ -304,8 +304,8 @@ def test_an_interrupt_right_after_rows_were_published_leaves_them(
 ) -> None:
     publish = EmbeddedMembers.publish
 
-    def interrupted(members: EmbeddedMembers, table: SpreadTable, version: TableVersion, dealt: int) -> None:
-        publish(members, table, version, dealt)
+    def interrupted(members: EmbeddedMembers, table: SpreadTable, version: TableVersion) -> None:
+        publish(members, table, version)
         raise KeyboardInterrupt
 
     monkeypatch.setattr(EmbeddedMembers, "publish", interrupted)

@@ -26,7 +26,7 @@ from sqlfront_connectors.memory.spread import table as tables
 from sqlfront_connectors.memory.spread.backups import Backups, readers_of
 from sqlfront_connectors.memory.spread.documents import TABLE
 from sqlfront_connectors.memory.spread.processors import BackupShare
-from sqlfront_connectors.memory.spread.table import NextVersion, RowChangeVersion, SpreadSnapshot, SpreadTable
+from sqlfront_connectors.memory.spread.table import NextVersion, SpreadSnapshot, SpreadTable
 from sqlfront_connectors.memory.spread.version_keys import (
     attempt_token,
     changed_key,
@@ -466,19 +466,19 @@ def test_a_bug_planted_in_handovers_or_backups_is_found(
 
 
 def without_backups(
-    self: RowChangeVersion, base: str, shares: Mapping[str, tuple[Sequence[int], Sequence[RowValues]]]
+    self: NextVersion, base: str, shares: Mapping[str, tuple[Sequence[int], Sequence[RowValues]]]
 ) -> Mapping[str, bytes]:
     self.base = replace(self.base, backups=())
     return QUESTIONS(self, base, shares)
 
 
-QUESTIONS = RowChangeVersion._questions
+QUESTIONS = NextVersion._questions
 
 
 @pytest.mark.parametrize(
     ("owner", "name", "bug"),
     [
-        (RowChangeVersion, "_questions", without_backups),
+        (NextVersion, "_questions", without_backups),
         (BackupShare, "divided", lambda self, batch: iter(())),
     ],
     ids=["_questions", "divided"],

@@ -120,10 +120,10 @@ def failing_publications(error: Error, times: int, *, after: bool) -> Iterator[N
     has made the change."""
     left = [times]
 
-    def publish(self: ProcessMembers, table: SpreadTable, version: TableVersion, dealt: int) -> None:
+    def publish(self: ProcessMembers, table: SpreadTable, version: TableVersion) -> None:
         left[0] -= 1
         if after or left[0] < 0:
-            usual(self, table, version, dealt)
+            usual(self, table, version)
         if left[0] >= 0:
             raise error
 

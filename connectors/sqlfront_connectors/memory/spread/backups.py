@@ -69,7 +69,7 @@ def targets_of(backups: Backups, owners: Sequence[str]) -> tuple[BackupTargets, 
     partitions: dict[str, list[int]] = {}
     for partition, owner in enumerate(owners):
         partitions.setdefault(owner, []).append(partition)
-    homes = {name: home_of(partitions[name]) for _, holders in backups for name in holders}
+    homes = {owner: home_of(partitions[owner]) for owner, _ in backups}
     names = tuple(owner for owner, _ in backups)
     columns = zip(*(holders for _, holders in backups), strict=True)
     return tuple(BackupTargets(names, column, tuple(homes[name] for name in column)) for column in columns)

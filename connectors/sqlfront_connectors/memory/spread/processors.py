@@ -145,30 +145,28 @@ class StoreShare(Processor, frozen=True):
         while (batch := (yield Take(0))) is not None:
             context.memory.charge(batch.nbytes)
             charged += batch.nbytes
-            batches.append(self.rows_of(batch))
+            batches.append(batch)
             if targets is not None:
-                yield targets.addressed(batches[-1], self._place(targets, store.member))
-        segments, written = self.segments(self.present(store, context), batches, store.member)
-        share = TableShare(self.schema, self.partitioning, segments, self.indexes, context.partitions)
+                yield targets.addressed(batch, self._place(targets, store.member))
+        share, written = self.made(self._present(store, context), batches, context.partitions)
         context.memory.release(charged)  # the share takes the batches' place
         store.hold(share.segments, self.table)
         store.stage(self.key, share)
         if targets is None:
             yield report(share, written)
 
-    def rows_of(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Return the rows to store of a batch of the input: in this class the batch itself."""
-        return batch
-
-    def segments(
-        self, present: tuple[Segment, ...], batches: list[pa.RecordBatch], owner: str
-    ) -> tuple[tuple[Segment, ...], int]:
-        """Return the segments of the new share, and the number of rows written. ``present``: the segments of
-        the share of ``base``. ``batches``: the whole input. ``owner``: the member whose share this is; for a
-        backup, another one than this member."""
+    def made(
+        self,
+        present: tuple[Segment, ...],
+        batches: list[pa.RecordBatch],
+        partitions: tuple[int, ...] = (),
+    ) -> tuple[TableShare, int]:
+        """Return the new share and the number of rows written. ``present``: the segments of the share of
+        ``base``. ``batches``: the whole input. ``partitions``: the partitions of the share."""
         gone, added = self.change(present, batches)
         segments = merged(present, self.schema, self.partitioning, added, self.indexes, gone)
-        return segments, sum(batch.num_rows for batch in added)
+        share = TableShare(self.schema, self.partitioning, segments, self.indexes, partitions)
+        return share, sum(batch.num_rows for batch in added)
 
     def _place(self, targets: BackupTargets, member: str) -> int:
         """Return the position of the member among the owners of shares. Raises OperationalError (40001) for a
@@ -177,8 +175,7 @@ class StoreShare(Processor, frozen=True):
             raise partitions_moved(self.table)
         return targets.owners.index(member)
 
-    def present(self, store: TableStore, context: ProcessorContext) -> tuple[Segment, ...]:
-        """Return the segments of the member's share of ``base``; none if the member has no share."""
+    def _present(self, store: TableStore, context: ProcessorContext) -> tuple[Segment, ...]:
         if self.base is None or (not context.partitions and self.base not in store):
             return ()
         return store.share(self.base, self.table).segments
@@ -239,17 +236,13 @@ class BackupShare(StoreShare, frozen=True):
                     yield targets.addressed(part, owner)
         for owner, batches in parts.items():
             name = self.held.owners[owner]
-            segments, written = self.segments(self.present_backup(store, name), batches, name)
-            share = TableShare(self.schema, self.partitioning, segments)
+            present = () if self.base is None else store.share(self.base, self.table, name).segments
+            share, written = self.made(present, batches)
             store.hold(share.segments, self.table)
             store.stage(self.key, share, name)
             if targets is None:
                 yield report(share, written)
         context.memory.release(charged)
-
-    def present_backup(self, store: TableStore, owner: str) -> tuple[Segment, ...]:
-        """Return the segments of the backup of the share that ``owner`` has of ``base``."""
-        return () if self.base is None else store.share(self.base, self.table, owner).segments
 
     def divided(self, batch: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch]]:
         """Yield the rows of each owner's share, without the columns of the address, with the owner's

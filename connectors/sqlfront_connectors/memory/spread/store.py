@@ -126,16 +126,15 @@ class TableStore(Mapping[str, object], RequestService):
         :class:`~sqlfront_connectors.memory.spread.chunk_counts.ChunkCount` is answered by the counts; a
         :class:`~sqlfront_connectors.memory.spread.room.Room` is answered by the free bytes; a
         :class:`~sqlfront_connectors.memory.spread.share_sizes.ShareSizes` by the sizes. Raises
-        OperationalError if the question is malformed, the share is gone, memory is short, or, unless it is a
-        lookup, partitions have moved since the question was made."""
+        OperationalError if the question is malformed, the share is gone, partitions have moved since the
+        question was made, or memory is short."""
         question = decode_question(content)
         if isinstance(question, Room):
             return encode_room(sys.maxsize if self.memory is None else self.memory.free())
         if isinstance(question, ShareSizes):
             sizes = {key: self.size_of(key) for key in question.versions}
             return encode_sizes({key: size for key, size in sizes.items() if size is not None})
-        if not isinstance(question, Lookup):  # lookups go to the members that have the rows
-            self.check_dealt(question.dealt, question.table)
+        self.check_dealt(question.dealt, question.table)
         match question:
             case Lookup():
                 return found(self.share(question.version, question.table), question)

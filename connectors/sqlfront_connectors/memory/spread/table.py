@@ -9,9 +9,8 @@ version, which are freed.
 
 A version records which members owned the partitions when it was made. If partitions have changed owners
 since, jobs expect the rows on other members than those that have them. As long as all members with rows are
-present, queries read the rows where they are, and changes by key are made there; other writes first move the
-rows to the present owners. The rows move step by step (``moves``), each step a version with some partitions
-at their new owners. If a member with rows is lost, an error names the lost partitions.
+present, queries read the rows where they are, and the next write first moves them to the present owners. If a
+member with rows is lost, an error names the lost partitions.
 """
 
 import secrets
@@ -51,14 +50,6 @@ from sqlfront_connectors.memory.spread.backups import (
 )
 from sqlfront_connectors.memory.spread.chunk_counts import decode_count, encode_count
 from sqlfront_connectors.memory.spread.lookup import NO_KEYS, Lookup
-from sqlfront_connectors.memory.spread.move_processors import (
-    CopyBackup,
-    CopyShare,
-    MoveBackup,
-    MoveShare,
-    MovingRows,
-)
-from sqlfront_connectors.memory.spread.moves import CopyStep, MoveStep, PlacedStep, next_step
 from sqlfront_connectors.memory.spread.processors import BackupShare, ChangeShare, ShareScan, StoreShare
 from sqlfront_connectors.memory.spread.row_changes import ShareChange, by_owner, encode_change
 from sqlfront_connectors.memory.spread.row_path import MemberRequests, RowRequest, SpreadPath
@@ -126,11 +117,10 @@ class ClusterAccess(MemberRequests, Protocol):
         """End the attempt of :meth:`begin_attempt`. ``failed``: members may have shares that were not
         published; these are freed once they can't be published any more."""
 
-    def publish(self, table: "SpreadTable", version: "TableVersion", dealt: int) -> None:
+    def publish(self, table: "SpreadTable", version: "TableVersion") -> None:
         """Make ``version`` the table's current version for all sessions at once, in this process by
-        :meth:`SpreadTable.adopt`. ``dealt``: the version of the member list with which the shares were made.
-        Raises OperationalError if partitions have changed their owners since, or another session has changed
-        the table since :meth:`begin_turn` or :meth:`begin_attempt`."""
+        :meth:`SpreadTable.adopt`. Raises OperationalError if another session has changed the table since
+        :meth:`begin_turn` or :meth:`begin_attempt`."""
 
     def dropped(self, table: "SpreadTable") -> None:
         """Tell the cluster that the table was dropped, so that no new query reads it."""
@@ -185,8 +175,6 @@ class SpreadSnapshot(KeyedSnapshot):
         self.members = table.members
         self._reloaded, self._wanted_backups = table.reloaded, table.backups
         self._ways = Memo[tuple[tuple[int, ...], tuple[int, ...]], RowRequest](_MOST_WAYS)
-        # The last member list for which :attr:`at_owners` was found out, and the value.
-        self._looked: tuple[MemberList | None, bool] = None, False
 
     def scan(self, request: ScanRequest) -> ScanPlan:
         """Return a plan that reads the share of every member; if the request has keys, only the rows with
@@ -202,11 +190,6 @@ class SpreadSnapshot(KeyedSnapshot):
         source = self._source(make, held.key, request)
         resources = {f"{held.key} in use": self}
         return ScanPlan(source, resources, Location.SPREAD, placed if in_place else None)
-
-    @property
-    def owners(self) -> tuple[str, ...]:
-        """The member that has the rows of each partition: its owner when the version was made."""
-        return self.held.owners
 
     @property
     def holders(self) -> tuple[str, ...]:
@@ -251,22 +234,24 @@ class SpreadSnapshot(KeyedSnapshot):
     ) -> RowPath | None:
         """Return a lookup of rows by the values of the columns ``by``, which returns the values of
         ``columns``. None if ``by`` is neither the partition key nor the columns of an index, if the version
-        has no rows, or if a member that has made a share of the version is gone. In ``columns``, the ordinal
-        ``len(schema)`` stands for the number of a row on its member. ``query``: the query that reads; when
-        the query ends, the lookup stops waiting for members."""
+        has no rows, or if partitions have changed their owners since the rows were written. In ``columns``,
+        the ordinal ``len(schema)`` stands for the number of a row on its member. ``query``: the query that
+        reads; when the query ends, the lookup stops waiting for members."""
         way = self._ways.get((by, columns))
         if way is None:
             way = self._way(by, columns)
             if way is None:
                 return None
-        return SpreadPath(self, way, query) if self.at_owners else None
+        if way.question.dealt != self.members.member_list.dealt:
+            return None
+        return SpreadPath(self, way, query)
 
     def _way(self, by: tuple[int, ...], columns: tuple[int, ...]) -> RowRequest | None:
         held = self.held
         if held.key is None or by not in self.keys:
             return None
         numbered = len(self.schema) in columns
-        question = Lookup(held.key, self.name, by, columns, NO_KEYS, numbered)
+        question = Lookup(held.key, self.name, held.dealt, by, columns, NO_KEYS, numbered)
         return self._ways.keep((by, columns), RowRequest(self.schema, self._partitioning, question))
 
     def small_rows(self, columns: tuple[int, ...], limit: int) -> Sequence[RowValues] | None:
@@ -278,19 +263,6 @@ class SpreadSnapshot(KeyedSnapshot):
         """Raise OperationalError unless, of each part of the version, the owner or a holder of a backup is
         present."""
         self.readers()
-
-    @property
-    def at_owners(self) -> bool:
-        """True if each row can be looked up, and changed by its key, on the member that owned the row's
-        partition when the version was made, whoever owns the partition now."""
-        members = self.members.member_list
-        if self.held.dealt == members.dealt:
-            return True
-        known, found = self._looked
-        if known is not members:
-            found = {*self.held.owners} <= readable(members)
-            self._looked = members, found
-        return found
 
     def readers(self) -> Mapping[str, str]:
         """Return, for each member that has made a share of the version, the member that reads this share now:
@@ -444,7 +416,7 @@ class SpreadTable(KeyedTable):
         :attr:`home_columns`. The table must have a partition key. ``query``: when this query ends, the method
         stops waiting for members."""
         if rows:
-            with RowChangeVersion(self, _mode(stores=stores)) as version:
+            with self.next_version(_mode(stores=stores)) as version:
                 version.change_rows(rows, query)
 
     def change_found(
@@ -464,10 +436,10 @@ class SpreadTable(KeyedTable):
         if not rows or self._attempt(lambda: rows, ChangeMode.APPEND, query) is not None:
             return
         with self.turn():
-            if self.partitioning is None or self._current.held.key is None or not self._current.at_owners:
+            if self.partitioning is None or self._current.held.key is None or not self.in_place:
                 self.publish([batch_of(rows, self.schema)], overwrite=False)
                 return
-            with RowChangeVersion(self, ChangeMode.APPEND) as version:
+            with self.next_version(ChangeMode.APPEND) as version:
                 version.change_rows(rows, query)
 
     def _attempt(
@@ -488,7 +460,7 @@ class SpreadTable(KeyedTable):
                 rows = find()
                 if rows:
                     failed = True
-                    with RowChangeVersion(self, how, turn=nullcontext(token)) as version:
+                    with NextVersion(self, how, turn=nullcontext(token)) as version:
                         if version.base is not before.held:
                             return None
                         version.change_rows(rows, query)
@@ -581,9 +553,6 @@ class NextVersion:
         #: The previous version, and the member list with which the new version is made.
         self.base: TableVersion
         self.members: MemberList
-        # The new version's fields ``dealt`` and ``owners``.
-        self._dealt: int
-        self._owners: tuple[str, ...]
         self._backups: Backups = ()
 
     @property
@@ -601,11 +570,10 @@ class NextVersion:
             self.members = table.members.member_list
             for job in filter(table.has_rows_of, self._jobs):
                 raise OperationalError(f"`{table.name}` has the rows of the job {job} already")
-            self._dealt, self._owners = self._placement()
             if self._how is not ChangeMode.OVERWRITE:
                 if not table.in_place or NOBODY in self.base.owners:
                     current.check_complete()
-                if not self._is_placed(current):
+                if not table.in_place:
                     raise OperationalError(
                         f"the partitions of `{table.name}` have moved; run the statement again",
                         sqlstate="40001",
@@ -626,13 +594,44 @@ class NextVersion:
         self.publish_shares(shares)
         return written
 
-    def _placement(self) -> tuple[int, tuple[str, ...]]:
-        """Return the fields ``dealt`` and ``owners`` of the new version."""
-        return self.members.dealt, self.members.owners
+    def change_rows(self, rows: Sequence[RowValues], query: QueryRun | None) -> None:
+        """Ask the members with some rows, and those with backups of the rows, to make their shares of the new
+        version with these rows deleted or replaced, and publish the version; all other members keep their
+        shares. Each item of ``rows`` ends with the number of the row to delete; the values before it are the
+        new row that replaces it, or those that determine the row's member. For a change that adds rows
+        (APPEND), each item is a new row. ``query``: when this query ends, the method stops waiting for the
+        members."""
+        table, base, members = self.table, self.base, self.members
+        assert base.key is not None
+        assert table.partitioning is not None
+        stores, numbered = self._how is not ChangeMode.DELETE, self._how is not ChangeMode.APPEND
+        kinds = [table.schema.field(column).type for column in self.keys]
+        keys = self.keys if stores else tuple(range(len(self.keys)))
+        shares = by_owner(rows, key_hasher(kinds), keys, members.owners, stores=stores, numbered=numbered)
+        key = changed_key(base.key, dict.fromkeys(shares, self._made_key))
+        if key is None:
+            shares = {owner: shares.get(owner, ([], [])) for owner in members.owners}
+        else:
+            self._key = key
+        answers = table.members.ask(STORE, self._questions(base.key, shares), query)
+        changes = [decode_statistics_change(answers[owner], table.schema) for owner in sorted(shares)]
+        if key is None:
+            self.publish_shares([after for _, after in changes])
+            return
+        known = base.known
+        for before, after in changes:
+            known = changed(known, before, after, table.partitioning)
+        self._publish(known)
 
-    def _is_placed(self, current: SpreadSnapshot) -> bool:
-        """Return whether the rows of the present version lie where this change looks for them."""
-        return self.table.in_place
+    def _questions(self, base: str, shares: Mapping[str, ShareChange]) -> dict[str, bytes]:
+        """Return the question to each owner that changes its share, and to each holder of a backup of it.
+        ``base``: the key of the previous version. ``shares``: the change of each owner's share."""
+        encode = partial(encode_change, self._made_key, base, self.table.name, self.members.dealt)
+        asked: dict[str, list[tuple[str, ShareChange]]] = {}
+        for owner, holders in {**dict.fromkeys(shares, ()), **dict(self.base.backups)}.items():
+            for member in (owner, *holders) if owner in shares else ():
+                asked.setdefault(member, []).append((owner, shares[owner]))
+        return {member: encode(changes) for member, changes in asked.items()}
 
     def publish_shares(self, shares: Sequence[ShareStatistics]) -> None:
         """Publish the new version; ``shares`` are the statistics of each member's share."""
@@ -644,13 +643,13 @@ class NextVersion:
             self.base.number + 1,
             self._key,
             known,
-            self._dealt,
-            self._owners,
+            self.members.dealt,
+            self.members.owners,
             self._made_indexes,
             self._made_jobs,
             self._backups,
         )
-        table.members.publish(table, version, self.members.dealt)
+        table.members.publish(table, version)
 
     def _placed_backups(self) -> Backups:
         """Return the placement of the version's backups: that of the previous version, whose backups the
@@ -659,25 +658,14 @@ class NextVersion:
             return backups_of(self.members, self.table.backups)
         return self.base.backups
 
-    def _share_maker(self) -> Callable[..., StoreShare]:
-        """Return the function that makes :attr:`processor` from the fields of :class:`StoreShare`."""
-        if self._how in (ChangeMode.DELETE, ChangeMode.UPDATE):
-            return partial(ChangeShare, stores=self._how is ChangeMode.UPDATE)
-        return StoreShare
-
-    def _backup_maker(self) -> Callable[..., BackupShare]:
-        """Return the function that makes the processors of backups from the fields of :class:`BackupShare` up
-        to ``held``."""
-        store = self.processor
-        if isinstance(store, ChangeShare):
-            return partial(BackupShare, numbered=True, stores=store.stores)
-        return BackupShare
-
     @cached_property
     def processor(self) -> StoreShare:
         """The sink with which each member makes its share in a job, and emits the rows of its backups."""
         table, made = self.table, self._targets
-        return self._share_maker()(
+        make: Callable[..., StoreShare] = StoreShare
+        if self._how in (ChangeMode.DELETE, ChangeMode.UPDATE):
+            make = partial(ChangeShare, stores=self._how is ChangeMode.UPDATE)
+        return make(
             table.name,
             self._made_key,
             None if self._how is ChangeMode.OVERWRITE else self.base.key,
@@ -692,10 +680,12 @@ class NextVersion:
     def backup_processors(self) -> tuple[BackupShare, ...]:
         """The sinks that make the backups of the shares in a job, the first one of the rows that
         :attr:`processor` emits, the next one of the rows that the first one emits."""
-        made, store, make = self._targets, self.processor, self._backup_maker()
+        made, store = self._targets, self.processor
+        numbered = isinstance(store, ChangeShare)
+        stores = isinstance(store, ChangeShare) and store.stores
         common = store.table, store.key, store.base, store.schema, store.partitioning, store.dealt, ()
         return tuple(
-            make(*common, following, targets)
+            BackupShare(*common, following, targets, numbered, stores)
             for targets, following in zip(made, (*made[1:], None)[: len(made)], strict=True)
         )
 
@@ -720,141 +710,18 @@ class NextVersion:
             self.table.members.release(self._key)
 
 
-class StayingVersion(NextVersion):
-    """A version whose shares are made where those of the previous version are, whoever owns the partitions
-    now."""
-
-    def _placement(self) -> tuple[int, tuple[str, ...]]:
-        return self.base.dealt, self.base.owners
-
-    def _is_placed(self, current: SpreadSnapshot) -> bool:
-        return current.at_owners
-
-
-class RowChangeVersion(StayingVersion):
-    """A version in which a few rows are added, deleted or replaced, by a question to their members, without a
-    job."""
-
-    def change_rows(self, rows: Sequence[RowValues], query: QueryRun | None) -> None:
-        """Ask the members with some rows, and those with backups of the rows, to make their shares of the new
-        version with these rows deleted or replaced, and publish the version; all other members keep their
-        shares. Each item of ``rows`` ends with the number of the row to delete; the values before it are the
-        new row that replaces it, or those that determine the row's member. For a change that adds rows
-        (APPEND), each item is a new row. ``query``: when this query ends, the method stops waiting for the
-        members."""
-        table, base = self.table, self.base
-        assert base.key is not None
-        assert table.partitioning is not None
-        stores, numbered = self._how is not ChangeMode.DELETE, self._how is not ChangeMode.APPEND
-        kinds = [table.schema.field(column).type for column in self.keys]
-        keys = self.keys if stores else tuple(range(len(self.keys)))
-        shares = by_owner(rows, key_hasher(kinds), keys, base.owners, stores=stores, numbered=numbered)
-        key = changed_key(base.key, dict.fromkeys(shares, self._made_key))
-        if key is None:
-            shares = {owner: shares.get(owner, ([], [])) for owner in base.owners}
-        else:
-            self._key = key
-        answers = table.members.ask(STORE, self._questions(base.key, shares), query)
-        changes = [decode_statistics_change(answers[owner], table.schema) for owner in sorted(shares)]
-        if key is None:
-            self.publish_shares([after for _, after in changes])
+def place_anew(table: SpreadTable) -> None:
+    """Move the table's rows to the members that now own the rows' partitions, by publishing a version of the
+    same rows. Does nothing if the rows are on the right members."""
+    with table.turn():
+        columns = tuple(range(len(table.schema)))
+        planned = table.snapshot().scan(ScanRequest(columns))
+        if table.in_place:
             return
-        known = base.known
-        for before, after in changes:
-            known = changed(known, before, after, table.partitioning)
-        self._publish(known)
-
-    def _questions(self, base: str, shares: Mapping[str, ShareChange]) -> dict[str, bytes]:
-        """Return the question to each owner that changes its share, and to each holder of a backup of it.
-        ``base``: the key of the previous version. ``shares``: the change of each owner's share."""
-        encode = partial(encode_change, self._made_key, base, self.table.name, self.members.dealt)
-        asked: dict[str, list[tuple[str, ShareChange]]] = {}
-        for owner, holders in {**dict.fromkeys(shares, ()), **dict(self.base.backups)}.items():
-            for member in (owner, *holders) if owner in shares else ():
-                asked.setdefault(member, []).append((owner, shares[owner]))
-        return {member: encode(changes) for member, changes in asked.items()}
-
-
-class MovedVersion(StayingVersion):
-    """The version that a step makes on the way of the rows to the present owners of their partitions."""
-
-    def __init__(self, table: SpreadTable, placed: PlacedStep, members: MemberList) -> None:
-        """``members``: the member list for which the step was chosen."""
-        super().__init__(table, ChangeMode.APPEND)
-        self._placed, self._chosen_for = placed, members.dealt
-
-    def _placement(self) -> tuple[int, tuple[str, ...]]:
-        return self._placed.dealt, self._placed.owners
-
-    def _is_placed(self, current: SpreadSnapshot) -> bool:
-        return super()._is_placed(current) and self.members.dealt == self._chosen_for
-
-    def _placed_backups(self) -> Backups:
-        """Return the placement of the backups that the job makes."""
-        return self._placed.backups if isinstance(self._placed.step, CopyStep) else self.base.backups
-
-    def _publish(self, known: ShareStatistics) -> None:
-        self._backups = self._placed.backups
-        super()._publish(known)
-
-    def _share_maker(self) -> Callable[..., StoreShare]:
-        step = self._placed.step
-        if isinstance(step, CopyStep):
-            return partial(CopyShare, step=step)
-        return partial(MoveShare, step=step)
-
-    def _backup_maker(self) -> Callable[..., BackupShare]:
-        step = self._placed.step
-        if isinstance(step, CopyStep):
-            return partial(CopyBackup, step=step)
-        return partial(MoveBackup, step=step)
-
-    def dag(self) -> DAG:
-        """Return the job that makes the shares; its result is each member's report."""
-        dag, table, step = DAG(), self.table, self._placed.step
-        store = dag.vertex(f"store {table.name}", self.processor, 1)
-        if isinstance(step, MoveStep):
-            assert self.base.key is not None
-            rows = MovingRows(table.name, self.base.key, step, table.partitioning, self.members.dealt)
-            source = dag.vertex(f"scan {table.name}", rows, 1)
-            dag.edge(Edge.between(source, store).partitioned((len(table.schema),)).distributed())
-        return reported(dag, store, self)
-
-
-def place_anew(table: SpreadTable, is_over: Callable[[], bool] = lambda: False) -> None:
-    """Move the table's rows to the members that now own the rows' partitions, by publishing versions of the
-    same rows, step by step; between the steps other sessions may write. Does nothing if the rows are on the
-    right members. ``is_over``: asked between the steps; True ends the move before all rows have moved."""
-    while not (table.in_place or is_over()):
-        with table.turn():
-            if not table.in_place:
-                _take_step(table)
-
-
-def _take_step(table: SpreadTable) -> None:
-    """Move some of the rows; all of them if a member with a share is lost. The caller has the table's
-    turn."""
-    current = table.snapshot()
-    current.check_complete()
-    held, members = current.held, table.members.member_list
-    step = None
-    if current.at_owners:
-        step = next_step(held.owners, held.dealt, held.backups, held.known.size, members, table.backups)
-    if step is None:
-        _store_anew(table)
-        return
-    with MovedVersion(table, step, members) as version:
-        assert held.key is not None
-        version.publish(table.members.run(version.dag(), {f"{held.key} in use": current}))
-
-
-def _store_anew(table: SpreadTable) -> None:
-    """Publish a version of the same rows, made from nothing on the members that own the rows' partitions."""
-    planned = table.snapshot().scan(ScanRequest(tuple(range(len(table.schema)))))
-    with table.next_version(ChangeMode.OVERWRITE) as version:
-        dag = DAG()
-        source = dag.vertex(f"scan {table.name}", planned.source, 1)
-        version.publish(table.members.run(stored(dag, source, table, version), planned.resources))
+        with table.next_version(ChangeMode.OVERWRITE) as version:
+            dag = DAG()
+            source = dag.vertex(f"scan {table.name}", planned.source, 1)
+            version.publish(table.members.run(stored(dag, source, table, version), planned.resources))
 
 
 def stored(dag: DAG, source: Vertex, table: SpreadTable, version: NextVersion, *, here: bool = False) -> DAG:
@@ -867,12 +734,7 @@ def stored(dag: DAG, source: Vertex, table: SpreadTable, version: NextVersion, *
     if not here:
         edge = edge.distributed()
         edge = edge.partitioned(version.keys) if version.keys else edge
-    return reported(dag.edge(edge), store, version)
-
-
-def reported(dag: DAG, store: Vertex, version: NextVersion) -> DAG:
-    """Add the vertices to ``dag`` that make the backups of what ``store`` stores, and the result, which is
-    the members' reports; return ``dag``."""
+    dag.edge(edge)
     store = backed_up(dag, store, version)
     result = dag.vertex("result", ResultSink(), 1)
     return dag.edge(Edge.between(store, result).to_one().distribute_to())
