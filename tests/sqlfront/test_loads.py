@@ -353,11 +353,11 @@ def test_a_version_can_be_read_as_long_as_it_is_held(house: House) -> None:
     with house.hold(table) as held:
         house.fill(table, range(5))
         house.fill(table, range(7))
-        until(lambda: [each[1] for each in shares(house.connection)] == [2, 2, 2])
+        until(lambda: [each[1] for each in shares(house.connection)] == [4, 4, 4])
         house.ask("SELECT 1")
         assert house.read(held) == [*range(1000)]
 
-    until(lambda: [each[1] for each in shares(house.connection)] == [1, 1, 1])
+    until(lambda: [each[1] for each in shares(house.connection)] == [2, 2, 2])
     with pytest.raises(OperationalError, match="is gone") as error:
         house.read(held)
     assert error.value.sqlstate == "40001"
@@ -371,10 +371,10 @@ def test_a_version_is_held_no_longer_than_its_coordinator_is_there(
     other = House(cluster)
     held = HeldVersion(table.snapshot(), (0,), 1, other.members.door.coordinator)
     house.fill(table, range(5))
-    until(lambda: [each[1] for each in shares(house.connection)] == [2, 2, 2])
+    until(lambda: [each[1] for each in shares(house.connection)] == [4, 4, 4])
     other.connection.close()
 
-    until(lambda: [each[1] for each in shares(house.connection)] == [1, 1, 1])
+    until(lambda: [each[1] for each in shares(house.connection)] == [2, 2, 2])
     held.close()
 
 
@@ -405,7 +405,7 @@ def test_a_version_that_is_gone_is_not_held(house: House) -> None:
     house.fill(table, range(10))
     old = table.snapshot()
     house.fill(table, range(5))
-    until(lambda: [each[1] for each in shares(house.connection)] == [1, 1, 1])
+    until(lambda: [each[1] for each in shares(house.connection)] == [2, 2, 2])
 
     with pytest.raises(OperationalError, match="is gone"):
         HeldVersion(old, (0,), 1, house.members.door.coordinator)
