@@ -297,8 +297,8 @@ def test_a_job_reads_the_version_of_its_creation(source: Path) -> None:
     """The members keep the version as long as the job runs, and no longer."""
     with open_session(source) as connection:
         connection.execute("DROP TABLE sink")
-        # A dropped table goes with the next look of the members.
-        wait_until(lambda: {held for _, held in shares(connection)} == {1})
+        # A dropped table goes with the next look of the members. Each has a share and a backup.
+        wait_until(lambda: {held for _, held in shares(connection)} == {2})
         usual = shares(connection)
         with waiting_reads() as (begun, go_on):
             connection.execute(f"CREATE JOB {NAME} AS {COUNTS}")
