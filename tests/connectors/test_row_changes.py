@@ -1,7 +1,7 @@
 """Rows of spread tables changed without a job: what members are told, and what becomes of their shares."""
 
 import datetime
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import msgspec
 import pyarrow as pa
@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sqlfront_cluster.codec.rows import encode_rows
+from sqlfront_cluster.members.member_list import MemberInfo, MemberList
 from sqlfront_connectors.base import ColumnStatistics
 from sqlfront_connectors.memory.numbered_table import NumberedTable
 from sqlfront_connectors.memory.spread.row_changes import NO_SHARE, RowChange, encode_change
@@ -20,7 +21,7 @@ from sqlfront_connectors.memory.spread.share_statistics import (
     encode_statistics,
 )
 from sqlfront_connectors.memory.spread.store import STORE, decode_question
-from sqlfront_connectors.memory.spread.table import SpreadTable
+from sqlfront_connectors.memory.spread.table import SpreadTable, place_anew
 from sqlfront_values.errors import OperationalError
 from sqlfront_values.types import DAY_TIME_INTERVAL, TIMESTAMP
 from tests.connectors.test_spread import ALL, Members
@@ -135,6 +136,40 @@ def test_a_change_that_fails_was_never_made(members: Members) -> None:
 
     assert spread.snapshot().held.key == key
     assert members.keys() == keys
+
+
+class Overtaken(Members):
+    """Members of which a session asks for the member list just before another session publishes a version."""
+
+    meanwhile: Callable[[], None] | None = None
+
+    @property
+    def member_list(self) -> MemberList:
+        meanwhile, self.meanwhile = self.meanwhile, None
+        if meanwhile is not None:
+            meanwhile()
+        return super().member_list
+
+
+def test_a_change_of_a_version_that_is_overtaken_says_that_partitions_have_moved() -> None:
+    """The later version is in place, so that the present owner of the partition has a share of the former
+    version, too, but one without the row."""
+    members = Overtaken()
+    with members.cluster:
+        members.deal_anew([HERE])
+        for member in members.cluster.members:
+            both = MemberInfo(HERE), MemberInfo(THERE, hands_over=True)
+            member.members = msgspec.structs.replace(member.members, members=both)
+        spread = table(members, *range(20))
+        former, found = spread.snapshot(), numbered(spread, *range(20))
+        members.deal_anew([HERE, THERE])
+        moved = [row for row in found if row[0] in keys_of(members, THERE, 20)]
+        members.meanwhile = lambda: place_anew(spread)
+        with pytest.raises(OperationalError, match="have moved") as caught:
+            spread.change_rows(moved, stores=True)
+
+    assert caught.value.sqlstate == "40001"
+    assert former is not spread.snapshot()
 
 
 def test_a_stopped_query_changes_nothing(members: Members) -> None:

@@ -571,9 +571,12 @@ class NextVersion:
             for job in filter(table.has_rows_of, self._jobs):
                 raise OperationalError(f"`{table.name}` has the rows of the job {job} already")
             if self._how is not ChangeMode.OVERWRITE:
-                if not table.in_place or NOBODY in self.base.owners:
+                # Invariant: judged by this version and this list, since they are what the change is made of;
+                # the table may have a later version, which is in place, by now.
+                in_place = self.base.key is None or self.base.dealt == self.members.dealt
+                if not in_place or NOBODY in self.base.owners:
                     current.check_complete()
-                if not table.in_place:
+                if not in_place:
                     raise OperationalError(
                         f"the partitions of `{table.name}` have moved; run the statement again",
                         sqlstate="40001",
