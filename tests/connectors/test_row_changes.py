@@ -186,13 +186,32 @@ def test_a_stopped_query_changes_nothing(members: Members) -> None:
     assert find(spread, (other,)) == [[(other, str(other))]]
 
 
+# ---- other rows under the same numbers
+
+
+def test_a_row_is_deleted_only_if_it_is_the_one_that_was_found(members: Members) -> None:
+    spread = table(members, *range(50))
+    one, other = keys_of(members, HERE, 2)
+    found = {key: number for key, _, number in numbered(spread, one, other)}
+    key = spread.snapshot().held.key
+    with pytest.raises(OperationalError, match="not where they were found") as caught:
+        spread.change_rows([(one, "new", found[other])], stores=True)
+
+    assert caught.value.sqlstate == "40001"
+    assert spread.snapshot().held.key == key
+    spread.change_rows([(one, "new", found[one])], stores=True)
+    with pytest.raises(OperationalError, match="not where they were found"):
+        spread.change_rows([(one, found[one])], stores=False)  # it is deleted already
+    assert find(spread, (one,), (other,)) == [[(one, "new")], [(other, str(other))]]
+
+
 # ---- hostile questions
 
 
 def change(spread: SpreadTable, **changes: object) -> bytes:
     key = spread.snapshot().held.key
     assert key is not None
-    content = decode_question(encode_change("t@new", key, "t", 0, [(HERE, ([0], [(1, "new")]))]))
+    content = decode_question(encode_change("t@new", key, "t", 0, [(HERE, ([(0, 0)], [(1, "new")]))]))
     assert isinstance(content, RowChange)
     ((owner, gone, added),) = content.changes
     share = changes.pop("owner", owner), changes.pop("gone", gone), changes.pop("added", added)
@@ -202,9 +221,11 @@ def change(spread: SpreadTable, **changes: object) -> bytes:
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        ({"gone": (-1,)}, "malformed change"),
-        ({"gone": (1_000,)}, "malformed change"),
-        ({"gone": (2**62,)}, "malformed change"),
+        ({"gone": (0,)}, "malformed question"),
+        ({"gone": ((0, 0),)}, "not where they were found"),
+        ({"gone": ((-1, 0),)}, "not where they were found"),
+        ({"gone": ((1_000, 0),)}, "not where they were found"),
+        ({"gone": ((2**63, 0),)}, "not where they were found"),
         ({"added": msgspec.Raw(encode_rows([("1", "a")]))}, "malformed row"),
         ({"added": msgspec.Raw(encode_rows([(1,)]))}, "malformed row"),
         ({"added": msgspec.Raw(b"\xc0")}, "malformed row"),

@@ -19,13 +19,14 @@ from sqlfront_cluster.members.cluster_messages import PutDocument
 from sqlfront_cluster.members.keeper import Keeper
 from sqlfront_cluster.members.keeper_documents import KeeperDocuments
 from sqlfront_cluster.members.membership import Membership
-from sqlfront_connectors.base import Partitioning, RowValues
+from sqlfront_connectors.base import Partitioning
 from sqlfront_connectors.memory.exchange import holding
 from sqlfront_connectors.memory.spread import store
 from sqlfront_connectors.memory.spread import table as tables
 from sqlfront_connectors.memory.spread.backups import Backups, readers_of
 from sqlfront_connectors.memory.spread.documents import TABLE
 from sqlfront_connectors.memory.spread.processors import BackupShare
+from sqlfront_connectors.memory.spread.row_changes import ShareChange
 from sqlfront_connectors.memory.spread.table import NextVersion, SpreadSnapshot, SpreadTable
 from sqlfront_connectors.memory.spread.version_keys import (
     attempt_token,
@@ -465,9 +466,7 @@ def test_a_bug_planted_in_handovers_or_backups_is_found(
     print(found.value)
 
 
-def without_backups(
-    self: NextVersion, base: str, shares: Mapping[str, tuple[Sequence[int], Sequence[RowValues]]]
-) -> Mapping[str, bytes]:
+def without_backups(self: NextVersion, base: str, shares: Mapping[str, ShareChange]) -> Mapping[str, bytes]:
     self.base = replace(self.base, backups=())
     return QUESTIONS(self, base, shares)
 

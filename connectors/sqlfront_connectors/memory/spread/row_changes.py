@@ -5,19 +5,26 @@ Only the members with changed rows, and those with backups of these rows, are as
 shares, as the new version's key says (:mod:`~sqlfront_connectors.memory.spread.version_keys`).
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import accumulate
 from typing import Final, TypeAlias, cast
 
 import msgspec
 
 from sqlfront_cluster.codec.rows import encode_rows, rows_decoder
-from sqlfront_cluster.codec.values import malformed
 from sqlfront_connectors.base import Key, RowValues
 from sqlfront_connectors.memory.segments.merging import merged
 from sqlfront_connectors.memory.segments.numbering import places
-from sqlfront_connectors.memory.segments.row_paths import batch_of
+from sqlfront_connectors.memory.segments.row_paths import batch_of, row_readers
+from sqlfront_connectors.memory.segments.segment import RowNumbers
 from sqlfront_connectors.memory.segments.share import TableShare
 from sqlfront_connectors.memory.spread.share_statistics import encode_statistics_change
+from sqlfront_values.errors import OperationalError
+from sqlfront_values.partitioning.partitions import key_hasher
+
+#: A row to delete: its number, and the hash of its partition key, by which a member finds out whether it has
+#: another row under this number.
+GoneRow: TypeAlias = tuple[int, int]
 
 
 class RowChange(msgspec.Struct, frozen=True, array_like=True, tag=2):
@@ -25,8 +32,9 @@ class RowChange(msgspec.Struct, frozen=True, array_like=True, tag=2):
     rows changed, and its backups of other members' shares. ``version``: the key of the shares to make.
     ``base``: the key of the previous version. ``table``: the table's name, for errors. ``dealt``: the version
     of the member list that last changed the owners of partitions. ``changes``: for the member's own share and
-    for each backup, the member whose share it is; the numbers of the rows to delete, positions among all rows
-    of the share; and the rows to add, encoded by :mod:`sqlfront_cluster.codec.rows`. The answer is the
+    for each backup, the member whose share it is; the rows to delete, each by its number, the position among
+    all rows of the share, and by the hash of its partition key; and the rows to add, encoded by
+    :mod:`sqlfront_cluster.codec.rows`. The answer is the
     statistics of the member's own share before and after the change, encoded by
     :func:`~sqlfront_connectors.memory.spread.share_statistics.encode_statistics_change`; :data:`NO_SHARE` if
     only backups are changed."""
@@ -35,11 +43,11 @@ class RowChange(msgspec.Struct, frozen=True, array_like=True, tag=2):
     base: str
     table: str
     dealt: int
-    changes: tuple[tuple[str, tuple[int, ...], msgspec.Raw], ...]
+    changes: tuple[tuple[str, tuple[GoneRow, ...], msgspec.Raw], ...]
 
 
-#: The rows of one share to change: the numbers of the rows to delete, and the rows to add.
-ShareChange: TypeAlias = tuple[Sequence[int], Sequence[RowValues]]
+#: The rows of one share to change: the rows to delete, and the rows to add.
+ShareChange: TypeAlias = tuple[Sequence[GoneRow], Sequence[RowValues]]
 #: The answer of a member that has changed backups only.
 NO_SHARE: Final = msgspec.msgpack.encode(None)
 _encode: Final = msgspec.msgpack.Encoder().encode
@@ -67,40 +75,71 @@ def by_owner(
     *,
     stores: bool,
     numbered: bool = True,
-) -> dict[str, tuple[list[int], list[RowValues]]]:
-    """Divide a change of rows among the owners of partitions: return, for each owner, the numbers of the rows
-    to delete and the rows to add; owners without any are left out. ``rows``: each item is values, the last of
+) -> dict[str, tuple[list[GoneRow], list[RowValues]]]:
+    """Divide a change of rows among the owners of partitions: return, for each owner, the rows to delete and
+    the rows to add; owners without any are left out. ``rows``: each item is values, the last of
     which is the row's number if ``numbered``. ``stores``: whether the values before the number are a row to
     add.
     ``hash_key``: a function that returns the hash of a key. ``keys``: the positions of the key's values in
     each item. ``owners``: the owner of each partition."""
-    shares: dict[str, tuple[list[int], list[RowValues]]] = {}
+    shares: dict[str, tuple[list[GoneRow], list[RowValues]]] = {}
     for row in rows:
-        owner = owners[hash_key(tuple(row[key] for key in keys)) % len(owners)]
-        gone, added = shares.setdefault(owner, ([], []))
+        hashed = hash_key(tuple(row[key] for key in keys))
+        gone, added = shares.setdefault(owners[hashed % len(owners)], ([], []))
         if numbered:
-            gone.append(cast("int", row[-1]))
+            gone.append((cast("int", row[-1]), hashed))
         if stores:
             added.append(row[:-1] if numbered else row)
     return shares
 
 
 def changed_share(
-    share: TableShare, deleted: Sequence[int], encoded: msgspec.Raw
+    share: TableShare, table: str, deleted: Sequence[GoneRow], encoded: msgspec.Raw
 ) -> tuple[TableShare, bytes]:
     """Return the share after a change, and the encoded statistics of ``share`` and of the new share.
-    ``deleted``: the numbers of the rows to delete. ``encoded``: the rows to add. A change without rows
-    returns ``share`` itself. Raises OperationalError for a change that doesn't fit the share, such as one of
-    unknown row numbers."""
+    ``table``: the table's name, for errors. ``deleted``: the rows to delete. ``encoded``: the rows to add. A
+    change without rows returns ``share`` itself. Raises OperationalError for a change that doesn't fit the
+    share; with SQLSTATE 40001 if the share has other rows than those to delete under their numbers."""
     schema = share.schema
     rows = rows_decoder(schema.types)(encoded)
     if not deleted and not rows:
         return share, encode_statistics_change(share, share)
-    present = sum(segment.batch.num_rows for segment in share.segments)
-    if deleted and not 0 <= min(deleted) <= max(deleted) < present:
-        raise malformed("change", f"its rows aren't among the {present} that there are")
     added = [batch_of(rows, schema)] if rows else []
-    gone = places(share.segments, deleted)
+    gone = _places(share, dict(deleted))
+    if gone is None:
+        raise OperationalError(
+            f"the rows of `{table}` to change are not where they were found; run the statement again",
+            sqlstate="40001",
+        )
     segments = merged(share.segments, schema, share.partitioning, added, share.indexes, gone)
     made = TableShare(schema, share.partitioning, segments, share.indexes, share.partitions)
     return made, encode_statistics_change(share, made)
+
+
+def _places(share: TableShare, deleted: Mapping[int, int]) -> Mapping[int, RowNumbers] | None:
+    """Return, by the index of a segment, the positions within the segment of the rows to delete; None if the
+    share doesn't have these rows. ``deleted``: the hash of each row's partition key by the row's number."""
+    starts = [*accumulate((segment.batch.num_rows for segment in share.segments), initial=0)]
+    if deleted and not 0 <= min(deleted) <= max(deleted) < starts[-1]:
+        return None
+    gone = places(share.segments, [*deleted])
+    for index, positions in gone.items():
+        rows = positions.tolist()
+        if _hashes(share, index, rows) != [deleted[starts[index] + row] for row in rows]:
+            return None
+    return gone
+
+
+def _hashes(share: TableShare, index: int, rows: list[int]) -> list[int] | None:
+    """Return the hashes of the partition keys of rows of a segment; None if a row is deleted, or if its key
+    has a date or timestamp beyond Python's years, by which no row is found. ``index``: the segment's.
+    ``rows``: positions within the segment."""
+    segment, columns = share.segments[index], () if share.partitioning is None else share.partitioning.columns
+    if len(segment.live(rows)) < len(rows):
+        return None
+    (read,) = row_readers([segment], columns, len(share.schema))
+    hash_key = key_hasher([share.schema.field(column).type for column in columns])
+    try:
+        return [hash_key(read(row)) for row in rows]
+    except (OverflowError, ValueError):
+        return None

@@ -149,7 +149,8 @@ class TableStore(Mapping[str, object], RequestService):
         answer = NO_SHARE
         for owner, gone, added in question.changes:
             of = None if owner == self.member else owner
-            made, told = changed_share(self.share(question.base, question.table, of), gone, added)
+            share = self.share(question.base, question.table, of)
+            made, told = changed_share(share, question.table, gone, added)
             self.hold(made.segments, question.table)
             self.stage(question.version, made, of)
             answer = told if of is None else answer
