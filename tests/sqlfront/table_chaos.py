@@ -20,6 +20,7 @@ from sqlfront_connectors.memory.spread.table import LOST
 from sqlfront_connectors.memory.spread.version_keys import uses
 from sqlfront_values.errors import OperationalError
 from tests.cluster.seeds import Bug, Sums, run_seeds, seed_parser
+from tests.sqlfront.backup_order import BackupOrder
 from tests.sqlfront.crash_points import CRASHES, Crash, CrashPoints, coverage
 from tests.sqlfront.keeper_faults import KeeperFaults
 from tests.sqlfront.simulated import Killed, Reading, Rows, Statement, TableTown
@@ -27,6 +28,8 @@ from tests.sqlfront.simulated import Killed, Reading, Rows, Statement, TableTown
 MEMBERS: Final = ("m0", "m1", "m2")
 CLIENTS: Final = ("client-0", "client-1")
 PARTITIONINGS: Final = (Partitioning((0,), 271), Partitioning((0,), 8), None)
+#: The SQLSTATE of messages that make no sense, which no loss of a member excuses.
+MALFORMED: Final = "08P01"
 #: Simulated seconds within which all statements of a seed end.
 LONGEST: Final = 2000.0
 
@@ -94,6 +97,7 @@ class TableChaos:
         self._crashes: CrashPoints | None = None
         takeovers = self.random.randint(1, 3) if scenario.keepers else 0
         self._keepers = KeeperFaults(self.town, takeovers, self.random)
+        self._backups = BackupOrder(self.town)
         # Statements that may come besides while planned crashes wait for their steps.
         self._more = 8
 
@@ -148,6 +152,7 @@ class TableChaos:
                 f"statements hang: {[*self._writes]} write, {[each.machine for each in self._leaving]} leave"
             )
         self._note_members()
+        self._backups.check()
         if self._crashes is not None:
             self._crash(self._crashes)
         if self._scenario.keepers:
@@ -316,6 +321,8 @@ class TableChaos:
         changed = self._changed and error.sqlstate == CHANGED
         if not (self._disturbed or changed):
             raise Bug(f"an error though nothing was disturbed: {error}")
+        if error.sqlstate == MALFORMED:
+            raise Bug(f"a member has sent what makes no sense: {error}")
 
     def _check_lost(self, error: OperationalError) -> None:
         """Rows are lost only if more members with the version's rows are lost than it has backups, and not

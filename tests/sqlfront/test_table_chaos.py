@@ -21,6 +21,9 @@ from sqlfront_cluster.members.keeper_documents import KeeperDocuments
 from sqlfront_cluster.members.membership import Membership
 from sqlfront_connectors.base import Partitioning
 from sqlfront_connectors.memory.exchange import holding
+from sqlfront_connectors.memory.segments.merging import merged
+from sqlfront_connectors.memory.segments.segment import Segment
+from sqlfront_connectors.memory.segments.share import TableShare
 from sqlfront_connectors.memory.spread import store
 from sqlfront_connectors.memory.spread import table as tables
 from sqlfront_connectors.memory.spread.backups import Backups, readers_of
@@ -471,7 +474,20 @@ def without_backups(self: NextVersion, base: str, shares: Mapping[str, ShareChan
     return QUESTIONS(self, base, shares)
 
 
+def merged_once_more(
+    self: BackupShare,
+    present: tuple[Segment, ...],
+    batches: list[pa.RecordBatch],
+    partitions: tuple[int, ...] = (),
+) -> tuple[TableShare, int]:
+    """The same rows as in the share, but some under other numbers."""
+    share, written = MADE(self, present, batches, partitions)
+    segments = merged(share.segments, share.schema, share.partitioning)
+    return TableShare(share.schema, share.partitioning, segments), written
+
+
 QUESTIONS = NextVersion._questions
+MADE = BackupShare.made
 
 
 @pytest.mark.parametrize(
@@ -479,8 +495,9 @@ QUESTIONS = NextVersion._questions
     [
         (NextVersion, "_questions", without_backups),
         (BackupShare, "divided", lambda self, batch: iter(())),
+        (BackupShare, "made", merged_once_more),
     ],
-    ids=["_questions", "divided"],
+    ids=["_questions", "divided", "made"],
 )
 def test_a_bug_planted_in_the_backups_is_found(
     monkeypatch: pytest.MonkeyPatch, owner: type, name: str, bug: Callable[..., object]
