@@ -3,6 +3,7 @@
 import random
 from collections.abc import Iterator
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -10,7 +11,11 @@ import sqlfront_connectors.registry  # noqa: F401 - makes the processors known
 from sqlfront_connectors.base import Partitioning, ScanRequest, insert_all
 from sqlfront_connectors.memory.numbered_table import NumberedTable
 from sqlfront_connectors.memory.segments.index import IndexDefinition
+from sqlfront_connectors.memory.segments.segment import build_segments
+from sqlfront_connectors.memory.segments.share import TableShare
+from sqlfront_connectors.memory.spread.processors import BackupShare
 from sqlfront_connectors.memory.spread.table import SpreadTable, place_anew
+from sqlfront_connectors.memory.spread.version_keys import backup_key
 from sqlfront_values.errors import OperationalError
 from tests.connectors.test_spread import MEMBERS, SCHEMA, Members, rows
 
@@ -80,6 +85,42 @@ def test_each_write_reaches_the_backups(members: Members, backups: int, placed: 
         assert not table.in_place
         assert members.read(table) == sorted(expected.items())
         members.deal_anew(MEMBERS)
+
+
+def test_a_change_by_key_is_refused_by_a_backup_in_another_order(members: Members) -> None:
+    """Nothing makes such a backup; other rows than those of the share would be deleted there, unseen until
+    the share's member is lost."""
+    table = backed_table(members, 1)
+    insert_all(table, [rows(*range(100))])
+    table.add_rows([(key, str(key)) for key in range(100, 160)])
+    held = table.snapshot().held
+    assert held.key is not None
+    for owner, (holder,) in held.backups:
+        shares = members.stores[holder]._shares
+        backup = shares[backup_key(held.key, owner)]
+        turned = TableShare(backup.schema, backup.partitioning, backup.segments[::-1])
+        shares[backup_key(held.key, owner)] = turned
+    path = NumberedTable(table).snapshot().row_path((0,), (0, 2))
+    assert path is not None
+    with pytest.raises(OperationalError, match="not where they were found") as caught:
+        table.change_rows(path.find([(7,)])[0], stores=False)
+
+    assert caught.value.sqlstate == "40001"
+    assert table.snapshot().held is held
+
+
+@pytest.mark.parametrize("numbers", [(3, 10), (4,), (3, 4)])
+def test_a_job_changes_no_backup_without_the_rows(numbers: tuple[int, ...]) -> None:
+    """A backup of ten rows, the fifth of which is deleted."""
+    processor = BackupShare("t", "t@2", "t@1", SCHEMA, KEYED, numbered=True)
+    (segment,) = build_segments([rows(*range(10))], SCHEMA, KEYED)
+    present = (segment.without(np.array([4])),)
+    gone = pa.record_batch({"k": pa.array([0] * len(numbers), pa.int64()), "number": pa.array(numbers)})
+    with pytest.raises(OperationalError, match="not where they were found"):
+        processor.change(present, [gone])
+
+    changed, _ = processor.change(present, [gone.slice(0, 0)])
+    assert not changed
 
 
 def test_indexes_find_rows_of_a_lost_member(members: Members) -> None:

@@ -15,6 +15,7 @@ from sqlfront_connectors.memory.segments.numbering import home_of, numbers_of, p
 from sqlfront_connectors.memory.segments.segment import RowNumbers, Segment
 from sqlfront_connectors.memory.segments.share import TableShare
 from sqlfront_connectors.memory.spread.backups import HOME, OWNER, BackupTargets
+from sqlfront_connectors.memory.spread.row_changes import rows_elsewhere
 from sqlfront_connectors.memory.spread.share_statistics import report
 from sqlfront_connectors.memory.spread.store import TableStore, partitions_moved, store_of
 from sqlfront_engine.processor import Processor, ProcessorContext, Steps, Take
@@ -188,6 +189,20 @@ class StoreShare(Processor, frozen=True):
         ``batches``: the whole input. This class deletes no row and adds all batches."""
         return {}, batches
 
+    def replaced(
+        self, present: tuple[Segment, ...], batches: list[pa.RecordBatch], *, stores: bool
+    ) -> tuple[Mapping[int, RowNumbers], list[pa.RecordBatch]]:
+        """Return the changes of rows whose numbers are in the batches' last column: the rows to delete, and
+        with ``stores`` the batches' other columns as rows to add. Raises OperationalError (40001) if the
+        share doesn't have these rows: so a backup in another order isn't changed any further."""
+        numbers = numbers_of(batches)
+        gone = places(present, numbers)
+        found = sum(map(len, gone.values()))
+        if found < len(numbers) or any(map(_any_deleted, (present[index] for index in gone), gone.values())):
+            raise rows_elsewhere(self.table)
+        columns = list(range(len(self.schema)))
+        return gone, [batch.select(columns) for batch in batches] if stores else []
+
     def describe(self) -> str:
         return f"StoreShare: {self.table}"
 
@@ -203,7 +218,7 @@ class ChangeShare(StoreShare, frozen=True):
     def change(
         self, present: tuple[Segment, ...], batches: list[pa.RecordBatch]
     ) -> tuple[Mapping[int, RowNumbers], list[pa.RecordBatch]]:
-        return _replaced(present, batches, list(range(len(self.schema))), stores=self.stores)
+        return self.replaced(present, batches, stores=self.stores)
 
     def describe(self) -> str:
         return f"ChangeShare: {self.table}"
@@ -257,16 +272,11 @@ class BackupShare(StoreShare, frozen=True):
     ) -> tuple[Mapping[int, RowNumbers], list[pa.RecordBatch]]:
         if not self.numbered:
             return {}, batches
-        return _replaced(present, batches, list(range(len(self.schema))), stores=self.stores)
+        return self.replaced(present, batches, stores=self.stores)
 
     def describe(self) -> str:
         return f"BackupShare: {self.table}"
 
 
-def _replaced(
-    present: tuple[Segment, ...], batches: list[pa.RecordBatch], width: list[int], *, stores: bool
-) -> tuple[Mapping[int, RowNumbers], list[pa.RecordBatch]]:
-    """Return the changes of rows whose numbers are in the batches' last column: the rows to delete, and with
-    ``stores`` the batches' columns ``width`` as rows to add."""
-    added = [batch.select(width) for batch in batches] if stores else []
-    return places(present, numbers_of(batches)), added
+def _any_deleted(segment: Segment, rows: RowNumbers) -> bool:
+    return segment.deleted is not None and bool(np.isin(rows, segment.deleted).any())

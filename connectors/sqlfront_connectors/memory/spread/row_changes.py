@@ -107,13 +107,19 @@ def changed_share(
     added = [batch_of(rows, schema)] if rows else []
     gone = _places(share, dict(deleted))
     if gone is None:
-        raise OperationalError(
-            f"the rows of `{table}` to change are not where they were found; run the statement again",
-            sqlstate="40001",
-        )
+        raise rows_elsewhere(table)
     segments = merged(share.segments, schema, share.partitioning, added, share.indexes, gone)
     made = TableShare(schema, share.partitioning, segments, share.indexes, share.partitions)
     return made, encode_statistics_change(share, made)
+
+
+def rows_elsewhere(table: str) -> OperationalError:
+    """Return the error (OperationalError, SQLSTATE 40001) for a change of rows that a share of ``table``
+    doesn't have under their numbers."""
+    return OperationalError(
+        f"the rows of `{table}` to change are not where they were found; run the statement again",
+        sqlstate="40001",
+    )
 
 
 def _places(share: TableShare, deleted: Mapping[int, int]) -> Mapping[int, RowNumbers] | None:
