@@ -15,7 +15,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from threading import Event
+from threading import Event, Semaphore
 from typing import Final
 
 import duckdb
@@ -27,7 +27,8 @@ from sqlfront_cluster.launchers.embedded import EmbeddedCluster
 from sqlfront_cluster.launchers.local import LocalCluster
 from sqlfront_cluster.launchers.running import RunningMember
 from sqlfront_cluster.members.member import Member
-from sqlfront_cluster.members.messages import CheckJobs, UnknownJobs
+from sqlfront_cluster.members.protocol.document import ConditionalChange
+from sqlfront_cluster.members.protocol.messages import CheckJobs, UnknownJobs
 from sqlfront_cluster.network.transport import Body, Peer
 from sqlfront_engine.dag import DAG, Edge
 from sqlfront_engine.engine import DEFAULT_CONFIG, Engine, JobConfig
@@ -136,27 +137,34 @@ class ThreeSteps:
     def __init__(self, client: RunningMember, member: str, work: Task, record: bytes) -> None:
         self._work, self._record = work, record
         self._membership = client.membership
-        self._answered = Event()
-        self._peer = client.member.peers[member]
+        self._answered = Semaphore(0)
+        self._peer, self._peers = client.member.peers[member], client.member.peers
+        self._members = client.member.members.data_members
         self._received = client.member.received
         client.member.received = self._hear  # type: ignore[method-assign]
 
     def _hear(self, peer: Peer, message: msgspec.Struct, body: Body) -> None:
         if isinstance(message, UnknownJobs):
-            self._answered.set()
+            self._answered.release()
         else:
             self._received(peer, message, body)
 
     def step(self) -> None:
         """Send a question to the member, which answers at once."""
-        self._answered.clear()
         self._peer.send(CheckJobs((0,)))
-        self._answered.wait()
+        self._answered.acquire()
+
+    def ask_all(self) -> None:
+        """Send a question to every member, and wait for all answers."""
+        for name in self._members:
+            self._peers[name].send(CheckJobs((0,)))
+        for _ in self._members:
+            self._answered.acquire()
 
     def store(self, content: bytes | None) -> None:
         """Store the job's record, or remove it."""
         done = Event()
-        self._membership.put("job", content, None, lambda outcome: done.set())
+        self._membership.put(ConditionalChange("job", content, None), lambda outcome: done.set())
         done.wait()
 
     def __call__(self) -> None:
@@ -203,6 +211,7 @@ def processes(count: int) -> tuple[dict[str, Timing], float]:
         timings = in_turns(
             {
                 "a message to a member and its answer": steps.step,
+                "a message to all members and their answers": steps.ask_all,
                 "local 3, one member required": one,
                 "the same on the members' workers": job(
                     member.submit, dag, msgspec.structs.replace(config, inline=False)

@@ -30,7 +30,7 @@ from sqlfront.lanes.jobs import plan_job
 from sqlfront.lanes.light import run_plan
 from sqlfront_cluster.launchers.local import LocalCluster
 from sqlfront_cluster.launchers.running import RunningMember
-from sqlfront_cluster.members.requests import RequestService
+from sqlfront_cluster.members.questions.requests import RequestService
 from sqlfront_cluster.network.transport import NetworkStatistics
 from sqlfront_planner.binder import Arguments
 from sqlfront_planner.plan import QueryPlan

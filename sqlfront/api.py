@@ -37,7 +37,7 @@ def connect(
     url: str | Config | None = None,
     *,
     config: Config | None = None,
-    cluster: str | None = None,
+    cluster: str | os.PathLike[str] | None = None,
     lite: bool | None = None,
     secret: str | None = None,
     credentials: str | None = None,
@@ -64,6 +64,7 @@ def connect(
     plan_cache: int | None = None,
     job_store: str | os.PathLike[str] | None = None,
     job_recovery: bool | None = None,
+    job_options: Mapping[str, str | float] | None = None,
     query_history: int | None = None,
     slow_query: float | None = None,
     metrics: str | None = None,
@@ -97,7 +98,7 @@ def connect(
     if url is not None and cluster is not None:
         raise ProgrammingError("url and cluster are both given; one of these says the place")
     given = {
-        "cluster": cluster,
+        "cluster": os.fspath(cluster) if isinstance(cluster, os.PathLike) else cluster,
         "lite": lite,
         "secret": secret,
         "credentials": credentials,
@@ -124,6 +125,7 @@ def connect(
         "plan_cache": plan_cache,
         "job_store": job_store,
         "job_recovery": job_recovery,
+        "job_options": job_options,
         "query_history": query_history,
         "slow_query": slow_query,
         "metrics": metrics,

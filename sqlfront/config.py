@@ -2,7 +2,7 @@
 
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, Final
 
@@ -20,14 +20,16 @@ if TYPE_CHECKING:
     from pyspark.resource import ResourceProfile
 
     from sqlfront.configuration import redaction
+    from sqlfront.jobs import job_options as options_of_jobs
 else:
     redaction = lazy_module("sqlfront.configuration.redaction")
+    options_of_jobs = lazy_module("sqlfront.jobs.job_options")
     ResourceProfile = object
 
 #: Bytes of a mebibyte, the unit of Config's memory limits and the smallest limit.
 MEBIBYTE: Final = 1 << 20
 #: Fields with checks of their own instead of the check of their types.
-_UNTYPED: Final = frozenset({"backups", "job_store", "resource_profile"})
+_UNTYPED: Final = frozenset({"job_store", "resource_profile"})
 #: Fields that take path objects, too.
 _PATHS: Final = frozenset({"warehouse", "credentials", "certificate", "key", "authority"})
 
@@ -48,11 +50,11 @@ class Config(msgspec.Struct, frozen=True):
 
     ``workers``: cooperative worker threads, None = one per core. ``memory_limit``: bytes that all running
     statements and memory tables may hold together, None = six tenths of the machine's memory, or of the share
-    that a control group (a container) leaves. ``query_memory_limit``: bytes that one statement may hold, None
-    = ``memory_limit``. ``timeout``: seconds that a statement may take, None = no limit. ``time_zone``: the
-    time zone of TIMESTAMP values, by a name that Spark knows (``Europe/Paris``, ``+05:30``). ``warehouse``:
-    directory for tables USING a file format without LOCATION, None = a temporary directory, removed with the
-    session.
+    that a control group (a container) leaves. ``query_memory_limit``: bytes that one statement may hold, on
+    each member of a cluster, None = the member's ``memory_limit``. ``timeout``: seconds that a statement may
+    take, None = no limit. ``time_zone``: the time zone of TIMESTAMP values, by a name that Spark knows
+    (``Europe/Paris``, ``+05:30``). ``warehouse``: directory for tables USING a file format without LOCATION,
+    None = a temporary directory, removed with the session.
 
     ``file_access``: the files that statements may read and write besides the warehouse: ``"all"``,
     ``"none"``, or a sequence of folders; None = all, or for a session of a ``cluster`` the files that its
@@ -92,9 +94,10 @@ class Config(msgspec.Struct, frozen=True):
     submodules. For the members of a ``cluster``, the launcher of the cluster decides.
 
     ``backups``: the number of backups, 0 to 2, of each row of a memory table that the session creates by
-    CREATE TABLE without ``OPTIONS (backups n)``; a backup is on another member. None = 1 if the members are
-    other processes, 0 if they are in this process, which all of them end with. Copies that CACHE TABLE makes
-    have no backups, since they can be loaded again.
+    CREATE TABLE without ``OPTIONS (backups n)``; a backup is on another member. None = as the cluster
+    was begun with (by ``sqlfront cluster start --backups``, or by a session that started its members with
+    ``backups``), else 1 if the members are other processes, 0 if they are in this process, which all of them
+    end with. Copies that CACHE TABLE makes have no backups, since they can be loaded again.
 
     ``plan_cache``: the number of plans that the session keeps for repeated texts, with the same literals or
     others; 0 = none.
@@ -102,7 +105,10 @@ class Config(msgspec.Struct, frozen=True):
     ``job_store``: the directory of durable jobs (CREATE JOB), which outlive the session, or the URL of one on
     an object storage, such as ``s3://bucket/jobs``; None = the session has no durable jobs. ``job_recovery``:
     whether the session takes over the jobs of the store that have not ended, as soon as no process owns the
-    store (Flink's ``execution.batch.job-recovery.enabled``); if not, RESUME JOB does.
+    store (Flink's ``execution.batch.job-recovery.enabled``); if not, RESUME JOB does. ``job_options``: the
+    options of durable jobs, by the names that OPTIONS of CREATE JOB takes, with values as numbers, booleans
+    or texts such as ``10 min`` and ``16m``; they apply to jobs that don't give the option, and to queries
+    that run as durable jobs. None = the defaults. A job keeps its options wherever the job is resumed.
 
     What operators see, all of it off by default: ``query_history``: the number of ended statements that
     ``sys.queries`` keeps. ``slow_query``: seconds; statements that took longer, and all failed ones, are
@@ -141,6 +147,7 @@ class Config(msgspec.Struct, frozen=True):
     plan_cache: int = 1000
     job_store: str | os.PathLike[str] | None = None
     job_recovery: bool = False
+    job_options: Mapping[str, str | float | bool] | None = None
     query_history: int = 0
     slow_query: float | None = None
     metrics: str | None = None
@@ -165,6 +172,8 @@ class Config(msgspec.Struct, frozen=True):
             )
         if self.job_store is not None:
             check_job_store(self.job_store)
+        if self.job_options is not None:
+            options_of_jobs.job_settings(options_of_jobs.with_defaults({}, self.job_options))
         self._check_access()
         self._check_processor_modules()
         if self.resource_profile is not None and self.launcher is not Launcher.SPARK:

@@ -130,7 +130,7 @@ class Session(ClosingContext):
                 members = cluster if cluster is not None and cluster.door is not None else None
                 limit = config.query_memory_limit
                 address = os.fspath(config.job_store)
-                store = job_services.JobService(address, engine, parts, members, limit)
+                store = job_services.JobService(address, engine, parts, members, limit, config.job_options)
                 undo.callback(store.close)
             find_table = partial(path_table, runner, plans, store, files, engine.memory, parts)
             observer = None

@@ -24,7 +24,7 @@ from sqlfront.light_jobs.listing import listing
 from sqlfront.observability import history
 from sqlfront.state.plans import Plan
 from sqlfront_cluster.members.member import Member
-from sqlfront_cluster.members.member_list import MemberList, alone
+from sqlfront_cluster.members.protocol.member_list import MemberList, alone
 from sqlfront_connectors.arrow import ArrowTable
 from sqlfront_engine.engine import Engine
 from sqlfront_planner.binder.names.shown_names import quoted

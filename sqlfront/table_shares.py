@@ -6,12 +6,12 @@ from typing import Final, TypeAlias
 
 from sqlfront.state.cached_table import CachedTable
 from sqlfront_cluster.members.member import Member
-from sqlfront_cluster.members.member_list import NOBODY, MemberList
+from sqlfront_cluster.members.protocol.member_list import NOBODY, MemberList
 from sqlfront_connectors.memory.keyed_table import KeyedSnapshot, KeyedTable
 from sqlfront_connectors.memory.spread.backups import BackupState
 from sqlfront_connectors.memory.spread.share_sizes import ShareSize, decode_sizes, encode_question
+from sqlfront_connectors.memory.spread.snapshot import SpreadSnapshot
 from sqlfront_connectors.memory.spread.store import STORE
-from sqlfront_connectors.memory.spread.table import SpreadSnapshot
 from sqlfront_engine.engine import Engine
 from sqlfront_planner.catalog import Entry, TableEntry
 from sqlfront_values.errors import Error, OperationalError

@@ -1,5 +1,6 @@
 """The run of a statement: decide its way, run the way, and decide again if the way doesn't serve."""
 
+import time
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Final
@@ -14,11 +15,14 @@ from sqlfront_values.errors import Error, OperationalError
 if TYPE_CHECKING:
     from sqlfront.state.context import Context
 
-#: Attempts to run a query while the cluster changes, and seconds to wait for a change before the next
-#: attempt: two seconds in all, since members that join or leave one by one make a plan obsolete several
-#: times.
+#: Attempts to run a query while the cluster changes, at least; seconds from the first attempt until the last
+#: one, since members that join or leave one by one make a plan obsolete several times; seconds to wait for a
+#: change before the next attempt.
 _ATTEMPTS: Final = 5
+_CHANGING: Final = 2.0
 _CHANGE: Final = 0.5
+#: Seconds between two later attempts, at least.
+_PAUSE: Final = 0.02
 #: The SQLSTATE of errors of members that know another state of the cluster than the plan's.
 _CHANGED: Final = "40001"
 
@@ -28,22 +32,33 @@ def walk(request: StatementRequest, context: "Context", replan: Replan | None = 
     returns a result. If the cluster's members have changed since a statement that only reads was planned, the
     statement is planned again, a few times. ``replan``: the outcome of an attempt before this call, None =
     there was none. Raises the statement's error."""
-    left = _ATTEMPTS
+    changes, deadline = 0, 0.0
     while True:
         try:
             outcome = _attempt(request, context, replan)
         except OperationalError as error:
-            left -= 1
-            if not left or not _has_changed(context, error, request):
+            if not _has_changed(context, error, request):
                 raise
-            assert context.cluster is not None
-            context.plans.clear()
-            change = partial(context.cluster.await_change, _CHANGE)
-            change() if request.observation is None else request.observation.in_wait(change)
-            outcome = Replan(Cause.MEMBERS_CHANGED, error.message)
+            outcome = Replan(Cause.MEMBERS_CHANGED, error.message, error)
         if not isinstance(outcome, Replan):
             return outcome
+        if outcome.cause is Cause.MEMBERS_CHANGED and outcome.error is not None:
+            deadline = deadline or time.monotonic() + _CHANGING
+            changes += 1
+            if changes >= _ATTEMPTS:
+                if time.monotonic() >= deadline:
+                    raise outcome.error
+                time.sleep(_PAUSE)
+            _await_change(context, request)
         replan = outcome
+
+
+def _await_change(context: "Context", request: StatementRequest) -> None:
+    """Forget all plans, and wait a little until the cluster has changed."""
+    assert context.cluster is not None
+    context.plans.clear()
+    change = partial(context.cluster.await_change, _CHANGE)
+    change() if request.observation is None else request.observation.in_wait(change)
 
 
 def _attempt(request: StatementRequest, context: "Context", replan: Replan | None) -> Result | Replan:

@@ -104,6 +104,8 @@ register_processor("sqlfront_connectors.memory.spread.processors:ShareScan")
 register_processor("sqlfront_connectors.memory.spread.processors:StoreShare")
 register_processor("sqlfront_connectors.memory.spread.processors:ChangeShare")
 register_processor("sqlfront_connectors.memory.spread.processors:BackupShare")
+for _processor in ("MovingRows", "MoveShare", "MoveBackup", "CopyShare", "CopyBackup"):
+    register_processor(f"sqlfront_connectors.memory.spread.move_processors:{_processor}")
 register_processor("sqlfront_connectors.memory.spread.version_scan:VersionScan")
 register_processor("sqlfront_connectors.memory.exchange.service:StagedRows")
 register_processor("sqlfront_connectors.files.scan:FileScan")

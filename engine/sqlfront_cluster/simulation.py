@@ -30,17 +30,23 @@ class Simulation:
     """The simulated time, machines and network, and the events to come.
 
     Attributes to set: ``watch`` is called with the sender, the receiver, the message and the body of every
-    message; ``drop``, called with sender, receiver and message, returns True if the message is to be lost."""
+    message; ``drop``, called with sender, receiver and message, returns True if the message is to be lost;
+    ``late``, called with the same, returns how many seconds more than others the message takes."""
 
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)
         self.time = 0.0
         self.steps = 0
+        #: The machine of the last event; None if the event was nobody's.
+        self.acted: Machine | None = None
         self.drop: Callable[[str, str, msgspec.Struct], bool] = lambda sender, receiver, message: False
+        self.late: Callable[[str, str, msgspec.Struct], float] = lambda sender, receiver, message: 0.0
         self.watch: Callable[[str, str, msgspec.Struct, Sequence[Part]], None] = lambda *_: None
         self.machines: dict[str, Machine] = {}
         #: Pairs of machines that can't connect; :meth:`cut` their connections, too.
         self.blocked: set[frozenset[str]] = set()
+        #: Whether all machines are processes of one host, so that the end of one is known to the others.
+        self.one_host = False
         self._events: list[tuple[float, int, Machine | None, Callable[[], object]]] = []
         self._numbers = itertools.count()
         self._forgotten: set[int] = set()
@@ -78,6 +84,7 @@ class Simulation:
                 continue
             self.time = max(self.time, time)
             self.steps += 1
+            self.acted = machine
             callback()
             return True
         return False
@@ -243,11 +250,15 @@ class SimulatedTransport:
     def attend(
         self, peers: Sequence[Peer], done: Callable[[], bool], send: Callable[[], None] = lambda: None
     ) -> bool:
-        """Call ``send``, and run the simulation until ``done()`` is true, since the calling thread isn't part
-        of the simulation. Returns False if the simulation runs out of events or of its time limit before,
-        else True."""
+        """Call ``send``, run the simulation until ``done()`` is true, since the calling thread isn't part of
+        the simulation, and return True. Raises RuntimeError if the simulation runs out of events or of its
+        time limit before: the thread would wait for ever, as nobody else runs the simulation."""
         send()
-        return self._machine.simulation.run(done)
+        if not self._machine.simulation.run(done):
+            raise RuntimeError(
+                f"{self.name} waits at {self._machine.simulation.time:.0f} s for what never comes"
+            )
+        return True
 
     def statistics(self) -> NetworkStatistics:
         """Return empty statistics: messages are not counted."""
@@ -279,6 +290,18 @@ class _Connection:
                 peer.deliver(partial(peer.here.transport.receiver.disconnected, peer, reason), always=True)
 
 
+class SimulatedProcess:
+    """A machine as a :class:`~sqlfront_cluster.network.peer_process.PeerProcess` of the host of others."""
+
+    def __init__(self, machine: Machine) -> None:
+        self._machine = machine
+
+    @property
+    def ended(self) -> bool:
+        """Whether the machine was killed."""
+        return not self._machine.alive
+
+
 class SimulatedPeer:
     """One machine's end of a connection: a :class:`~sqlfront_cluster.network.transport.Peer`."""
 
@@ -301,23 +324,30 @@ class SimulatedPeer:
             return
         first, second = self._connection.peers
         other = second if self is first else first
-        other.deliver(lambda: other.here.transport.receiver.received(other, message, body or None))
+        other.deliver(
+            lambda: other.here.transport.receiver.received(other, message, body or None),
+            late=simulation.late(self.here.name, self.name, message),
+        )
 
     def corked(self) -> AbstractContextManager[None]:
         """Return a context manager that does nothing: messages aren't collected to be sent together, since
         each message arrives at a random time of its own."""
         return nullcontext()
 
+    def process(self) -> "SimulatedProcess | None":
+        """Return the other machine as a process, if all machines are on one host; else None."""
+        return SimulatedProcess(self._there) if self._connection.simulation.one_host else None
+
     def listen(self) -> bool:
         """Return whether the connection is open. No message is handled: no simulated time passes during the
         caller's code, so that no message can have arrived meanwhile."""
         return self._connection.open
 
-    def deliver(self, action: Callable[[], None], *, always: bool = False) -> None:
-        """Run ``action`` on this end's machine after a random delay, in the order of the calls. The action is
-        dropped if the connection has ended by then, unless ``always`` is true."""
+    def deliver(self, action: Callable[[], None], *, always: bool = False, late: float = 0.0) -> None:
+        """Run ``action`` on this end's machine after a random delay and ``late`` seconds more, in the order
+        of the calls. The action is dropped if the connection has ended by then, unless ``always`` is true."""
         simulation = self._connection.simulation
-        time = max(self._busy_until, simulation.time + simulation.delay(NETWORK_DELAY))
+        time = max(self._busy_until, simulation.time + simulation.delay(NETWORK_DELAY) + late)
         self._busy_until = time
 
         def happen() -> None:

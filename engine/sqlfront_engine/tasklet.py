@@ -326,6 +326,11 @@ class Tasklet:
         return self._rows_out
 
     @property
+    def rows_in(self) -> int:
+        """The number of rows taken from the inputs so far."""
+        return self._rows_in
+
+    @property
     def batches_in(self) -> int:
         """The number of batches taken from the inputs so far."""
         return self._batches_in

@@ -67,6 +67,25 @@ def describe_call(call: AggregateCall | WindowCall) -> str:
     return text if call.filter is None else f"{text} FILTER (WHERE {describe(call.filter)})"
 
 
+def describe_limit(
+    count: int | None, offset: int, run_count: Sequence[Expr] = (), run_offset: Sequence[Expr] = ()
+) -> str:
+    """Return the text of a limit that skips ``offset`` rows and returns at most ``count`` further rows (None
+    = all). ``run_count`` and ``run_offset``: if there are any, the expressions whose sum is the number in a
+    run; the text then has these expressions instead of the number.
+
+    >>> describe_limit(10, 5)
+    '10 offset 5'
+    """
+    rows = _sum_text(run_count) or ("all" if count is None else str(count))
+    skipped = _sum_text(run_offset) or (str(offset) if offset else "")
+    return f"{rows} offset {skipped}" if skipped else rows
+
+
+def _sum_text(parts: Sequence[Expr]) -> str:
+    return " + ".join(map(describe, parts))
+
+
 def describe_key(key: SortKey, name: str = "") -> str:
     """Describe a sort key in one line; ``name`` is the name of the key's column.
 

@@ -41,6 +41,9 @@ LEVELS_OF_A_STACK: Final = 50
 _ROOM: Final = 30
 #: Bytes of a new stack: room for a thousand frames, including compiled code between them.
 _STACK_SIZE: Final = 16 << 20
+#: Seconds after which the wait for another stack looks for an interrupt: the interpreter doesn't notice one
+#: that comes at the moment in which a wait begins.
+_LOOK: Final = 0.2
 
 
 class _Height(threading.local):
@@ -96,7 +99,8 @@ def on_fresh_stack(
         finally:
             threading.stack_size(usual)
     try:
-        done.acquire()
+        while not done.acquire(timeout=_LOOK):
+            pass
     except BaseException:
         left = True  # an interrupt: the other thread ends at its next check
         raise

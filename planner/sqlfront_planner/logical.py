@@ -477,10 +477,27 @@ class LogicalSort(PassingPlan, frozen=True):
 
 class LogicalLimit(PassingPlan, frozen=True):
     """A limit, which skips ``offset`` rows and returns at most ``count`` further rows (None = all), in the
-    input's order."""
+    input's order.
+
+    ``run_count`` and ``run_offset``: parameters and literals whose sum is the number in a run; ``count`` or
+    ``offset`` is then a bound, and at least 1. Empty = the number is ``count`` or ``offset``."""
 
     count: int | None
     offset: int = 0
+    run_count: tuple[Expr, ...] = ()
+    run_offset: tuple[Expr, ...] = ()
+
+    @property
+    def varies(self) -> bool:
+        """Whether arguments say how many rows the limit returns or skips."""
+        return bool(self.run_count or self.run_offset)
+
+    def operands(self) -> tuple[Expr, ...]:
+        return (*self.run_count, *self.run_offset)
+
+    def with_operands(self, operands: tuple[Expr, ...]) -> LogicalPlan:
+        counted = len(self.run_count)
+        return replace(self, run_count=operands[:counted], run_offset=operands[counted:])
 
 
 class SetKind(Enum):

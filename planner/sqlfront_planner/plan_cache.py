@@ -2,8 +2,9 @@
 
 The key of a plan consists of the skeleton of the text (:mod:`sqlfront_planner.literal_lifting`), the
 session's settings, the types of the arguments and of the literals, the values of the arguments and literals
-whose values planning used, and the numbers of digits of the whole numbers of which planning used this number
-alone (beside a decimal, a whole number has the type of its digits). Which values planning uses depends on the
+whose values planning used, the numbers of digits of the whole numbers of which planning used this number
+alone (beside a decimal, a whole number has the type of its digits), and the bounds of the arguments that are
+numbers of LIMIT and OFFSET (a plan serves all numbers of a bound). Which values planning uses depends on the
 types, so that it is known for each combination of types: an argument NULL, or a number of another type, has
 plans of its own and doesn't change how the plans for other arguments are found. A plan is valid if the names
 in the text still stand for the same relations and, for a plan that reads fixed versions of its tables, the
@@ -12,7 +13,7 @@ versions are still current; an invalid plan is removed.
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Set
 from typing import Final, Generic, Protocol, TypeVar
 from weakref import WeakSet
 
@@ -21,6 +22,7 @@ import pyarrow as pa
 
 from sqlfront_connectors.base import Snapshot, Table
 from sqlfront_planner.binder import Arguments, Binding
+from sqlfront_planner.binder.context import row_bound
 from sqlfront_planner.catalog import Catalog, Lookups
 from sqlfront_planner.literal_lifting import plain_literal, spaced, spans, split
 from sqlfront_values import types
@@ -42,9 +44,9 @@ class CachedPlan(msgspec.Struct, Generic[PlanT], eq=False, weakref=True):
     relation that each name in the text stood for, confirmed at the catalog's version ``catalog_version``.
     ``snapshots``: the versions of tables that the plan reads, empty if each run reads the current versions.
     ``pinned``: the positions of the arguments whose values the plan depends on; ``sized``: the positions of
-    those whose number of digits it depends on. ``literals``: the values of the text's literals that are
-    parameters. ``hits``: how often the plan was found. ``last_used`` is in
-    nanoseconds, ``made`` in seconds since the epoch."""
+    those whose number of digits it depends on; ``bounded``: the positions of those whose bound it depends on.
+    ``literals``: the values of the text's literals that are parameters. ``hits``: how often the plan was
+    found. ``last_used`` is in nanoseconds, ``made`` in seconds since the epoch."""
 
     plan: PlanT
     text: str
@@ -52,6 +54,7 @@ class CachedPlan(msgspec.Struct, Generic[PlanT], eq=False, weakref=True):
     snapshots: tuple[tuple[Table, Snapshot], ...]
     pinned: tuple[int, ...]
     sized: tuple[int, ...]
+    bounded: tuple[int, ...]
     catalog_version: int
     literals: tuple[object, ...] = ()
     hits: int = 0
@@ -82,12 +85,14 @@ class _Shape(msgspec.Struct, Generic[PlanT], eq=False):
     ``lifted``: the literals that are parameters (number, and True for a literal after a minus sign);
     ``fixed``: the numbers of all other literals; ``pinned``: the positions of the arguments whose values
     the plans depend on; ``sized``: the positions of the arguments, and behind them of the literals, whose
-    number of digits the plans depend on; ``plans``: by :func:`_key`."""
+    number of digits the plans depend on; ``bounded``: the positions of the arguments whose bound the plans
+    depend on; ``plans``: by :func:`_key`."""
 
     lifted: tuple[tuple[int, bool], ...]
     fixed: tuple[int, ...]
     pinned: tuple[int, ...]
     sized: tuple[int, ...]
+    bounded: tuple[int, ...]
     plans: dict[object, CachedPlan[PlanT]] = msgspec.field(default_factory=dict)
 
 
@@ -110,6 +115,9 @@ class PlanCache(Generic[PlanT]):
         # The skeleton by its form with normalized white space; the skeleton may have no plans any more.
         self._alike: dict[Skeleton, Skeleton] = {}
         self._count = 0
+        # The version of the catalog with which all plans were current, if none of them reads fixed versions
+        # of tables; None = not known.
+        self._settled: int | None = None
         # Changed and copied under the lock only.
         self._holders: WeakSet[PlanHolder] = WeakSet()
 
@@ -191,6 +199,7 @@ class PlanCache(Generic[PlanT]):
         }
         pinned = {place for place in binding.pinned if place < given}
         sized = {place for place in binding.sized if place not in binding.pinned}
+        bounded = binding.bounded - pinned
         cached = CachedPlan(
             plan,
             text,
@@ -198,6 +207,7 @@ class PlanCache(Generic[PlanT]):
             binding.snapshots if pins else (),
             tuple(sorted(pinned)),
             tuple(sorted(place for place in sized if place < given)),
+            tuple(sorted(bounded)),
             catalog_version,
             binding.arguments.values[given:],
             last_used=time.time_ns(),
@@ -208,7 +218,7 @@ class PlanCache(Generic[PlanT]):
             self._alike[spaced(skeleton)] = skeleton
             parsed = [plain_literal(literal) for literal in literals]
             place = _shape_key(skeleton, arguments, parsed)
-            shape = self._shaped(place, len(literals), lifted, pinned, sized)
+            shape = self._shaped(place, len(literals), lifted, pinned, sized, bounded)
             kinds: list[object] = []
             for number, negative in shape.lifted:
                 if negative:
@@ -218,28 +228,41 @@ class PlanCache(Generic[PlanT]):
             key = _key(shape, arguments, settings, literals, tuple(kinds))
             self._count += key not in shape.plans
             shape.plans[key] = cached
+            self._settled = None
             if self._count > self._size:
                 self._evict()
         return cached
 
     def _shaped(
-        self, place: _ShapeKey, count: int, lifted: dict[int, bool], pinned: set[int], sized: set[int]
+        self,
+        place: _ShapeKey,
+        count: int,
+        lifted: dict[int, bool],
+        pinned: set[int],
+        sized: set[int],
+        bounded: Set[int],
     ) -> _Shape[PlanT]:
         """Return the shape in which a new plan is stored under the key ``place``. ``count``: the number of
-        literals; ``lifted``, ``pinned`` and ``sized``: as the new plan needs them. A literal is lifted only
-        if the existing shape lifts it, too; an argument is pinned or sized if either pins or sizes it. If the
-        existing shape doesn't fit, an empty shape replaces it. The caller holds the lock."""
+        literals; ``lifted``, ``pinned``, ``sized`` and ``bounded``: as the new plan needs them. A literal is
+        lifted only if the existing shape lifts it, too; an argument is pinned, sized or bounded if either
+        does so. If the existing shape doesn't fit, an empty shape replaces it. The caller holds the lock."""
         known = self._shapes.get(place)
         if known is not None:
             before = dict(known.lifted)
             lifted = {number: negative for number, negative in lifted.items() if number in before}
             pinned, sized = pinned | set(known.pinned), sized | set(known.sized)
-            if (lifted, pinned, sized) == (before, set(known.pinned), set(known.sized)):
+            bounded = bounded | set(known.bounded)
+            used = before, set(known.pinned), set(known.sized), set(known.bounded)
+            if (lifted, pinned, sized, bounded) == used:
                 return known
             self._count -= len(known.plans)
         fixed = tuple(number for number in range(count) if number not in lifted)
         shape = _Shape[PlanT](
-            tuple(sorted(lifted.items())), fixed, tuple(sorted(pinned)), tuple(sorted(sized))
+            tuple(sorted(lifted.items())),
+            fixed,
+            tuple(sorted(pinned)),
+            tuple(sorted(sized)),
+            tuple(sorted(bounded)),
         )
         self._shapes[place] = shape
         return shape
@@ -258,10 +281,16 @@ class PlanCache(Generic[PlanT]):
             holders = tuple(self._holders)
         for holder in holders:
             holder.sweep(catalog)
+        version = catalog.version
+        if version == self._settled:  # each write of a row comes here
+            return
+        self._settled = version
         for place, shape in tuple(self._shapes.items()):
             for key, cached in tuple(shape.plans.items()):
                 if not cached.is_current(catalog):
                     self._remove(place, shape, key)
+                elif cached.snapshots:
+                    self._settled = None
 
     def entries(self) -> Iterator[CachedPlan[PlanT]]:
         """Yield the cached plans, least recently used first."""
@@ -327,25 +356,34 @@ def _key(
     """Return the key of a plan in ``shape.plans``: the session's ``settings``, the texts of the fixed
     literals, ``kinds`` (the codes of the types of the lifted literals after a minus sign, which may have
     another type than without the sign, and the numbers of digits of the sized literals), the values of the
-    pinned arguments, and the numbers of digits of the sized arguments."""
+    pinned arguments, the numbers of digits of the sized arguments, and the bounds of the bounded ones."""
     fixed = tuple([literals[number] for number in shape.fixed]) if shape.fixed else ()
-    if not shape.pinned and not shape.sized:
+    if not shape.pinned and not shape.sized and not shape.bounded:
         return settings, fixed, kinds
     sized = tuple([place for place in shape.sized if place < arguments.given])
-    return settings, fixed, kinds, _values(arguments, shape.pinned, sized)
+    return settings, fixed, kinds, _values(arguments, shape.pinned, sized, shape.bounded)
 
 
 def arguments_key(arguments: Arguments, plan: CachedPlan[PlanT]) -> object:
     """Return the part of the key of ``plan`` that depends on the user's arguments: their names and types,
-    the values of the arguments that the plan pins, and the numbers of digits of those that it sizes."""
-    values = _values(arguments, plan.pinned, plan.sized) if plan.pinned or plan.sized else ()
+    the values of the arguments that the plan pins, the numbers of digits of those that it sizes, and the
+    bounds of those that it bounds."""
+    values: tuple[object, ...] = ()
+    if plan.pinned or plan.sized or plan.bounded:
+        values = _values(arguments, plan.pinned, plan.sized, plan.bounded)
     given = tuple([_code(arguments.types[place]) for place in range(arguments.given)])
     return arguments.names, given, values
 
 
-def _values(arguments: Arguments, pinned: tuple[int, ...], sized: tuple[int, ...]) -> tuple[object, ...]:
+def _values(
+    arguments: Arguments, pinned: tuple[int, ...], sized: tuple[int, ...], bounded: tuple[int, ...]
+) -> tuple[object, ...]:
     values = arguments.values
-    return (*[repr(values[place]) for place in pinned], *[_digits(values[place]) for place in sized])
+    return (
+        *[repr(values[place]) for place in pinned],
+        *[_digits(values[place]) for place in sized],
+        *[row_bound(values[place]) for place in bounded],
+    )
 
 
 def _digits(value: object) -> int:

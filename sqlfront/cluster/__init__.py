@@ -21,9 +21,10 @@ from msgspec.structs import replace
 
 import sqlfront_connectors.registry  # noqa: F401 - makes the connectors' processors known to the members
 from sqlfront_cluster.members.member import Member
-from sqlfront_cluster.members.member_list import MemberList
-from sqlfront_cluster.members.requests import Wait
+from sqlfront_cluster.members.protocol.member_list import MemberList
+from sqlfront_cluster.members.questions.requests import Wait
 from sqlfront_connectors.base import Partitioning, Table
+from sqlfront_connectors.memory.spread.move_processors import CopyShare, MoveShare
 from sqlfront_connectors.memory.spread.processors import ShareScan, StoreShare
 from sqlfront_connectors.memory.spread.table import SpreadTable
 from sqlfront_engine.dag import DAG
@@ -34,7 +35,7 @@ from sqlfront_planner.catalog import Catalog, PathTables
 
 if TYPE_CHECKING:
     from sqlfront.cluster.documents import Documents
-    from sqlfront_cluster.members import outsider
+    from sqlfront_cluster.members.questions import outsider
     from sqlfront_planner.explain import explanation as explanations
 else:
     explanations = lazy_module("sqlfront_planner.explain.explanation")
@@ -63,19 +64,23 @@ class Cluster:
     the access by which processes that are not members, such as Spark's, exchange rows with the members; None
     if the members are in this process.
 
-    This class implements a part of :class:`~sqlfront_connectors.memory.spread.table.ClusterAccess`, by which
-    tables use the members; the subclasses implement the rest.
+    This class implements a part of
+    :class:`~sqlfront_connectors.memory.spread.published_table.ClusterAccess`, by which tables use the
+    members; the subclasses implement the rest.
     """
 
-    #: The number of backups of a new table that says nothing about backups and can't be loaded again from a
-    #: source: 0 for members in this process, which are all lost together.
-    usual_backups = 0
     #: The door by which other processes reach the members; None if the members are in this process.
     door: "outsider.ServiceAccess | None" = None
 
     def __init__(self, coordinator: Member, query_memory_limit: int | None) -> None:
         self.coordinator = coordinator
         self._query_memory_limit = query_memory_limit
+
+    @property
+    def usual_backups(self) -> int:
+        """The number of backups of a new table that says nothing about backups and can't be loaded again from
+        a source: 0 for members in this process, which are all lost together."""
+        return 0
 
     @property
     def engine(self) -> Engine:
@@ -92,22 +97,25 @@ class Cluster:
         the keys' partitions alone."""
         if config.required_partitions is None:
             config = replace(config, required_partitions=required_partitions(dag))
+        readers = required_readers(dag)
+        if readers:
+            config = replace(config, required_members=(*config.required_members, *readers))
         return self.coordinator.submit(dag, config)
 
     def participants(self, dag: DAG) -> "explanations.Participants":
         """Return for EXPLAIN the members that a job of the DAG needs, the number of members that own
-        partitions, and the members that each scan needs. Members that own no partitions don't
-        count."""
-        members = self.member_list
+        partitions, and the members that each scan needs. Members that neither own partitions nor have rows
+        that a scan reads don't count."""
+        owners = self.member_list.owners
         config = JobConfig(required_partitions=required_partitions(dag))
-        names = tuple(name for name in self.coordinator.needed(dag, config) if name in members.owners)
-        scans = {}
-        for vertex in dag:
-            if isinstance(vertex.processor, ShareScan):
-                required = vertex.processor.required_partitions()
-                numbers = range(len(members.owners)) if required is None else required
-                scans[vertex.name] = tuple(sorted({members.owners[number] for number in numbers}))
-        return explanations.Participants(names, len(set(members.owners)), scans)
+        scans = {
+            vertex.name: vertex.processor.read_on(owners)
+            for vertex in dag
+            if isinstance(vertex.processor, ShareScan)
+        }
+        counted = {*owners}.union(*scans.values())
+        names = tuple(name for name in self.coordinator.needed(dag, config) if name in counted)
+        return explanations.Participants(names, len(counted), scans)
 
     def run(self, dag: DAG, resources: Mapping[str, object]) -> Iterable[pa.RecordBatch]:
         """Run a DAG as a light job, with the session's memory limit for a query, and return the result's
@@ -119,9 +127,10 @@ class Cluster:
         self, service: str, questions: Mapping[str, bytes], query: Wait | None = None
     ) -> Mapping[str, bytes | memoryview]:
         """Send ``questions``, by the names of members, to the service named ``service`` on these members
-        (:class:`sqlfront_cluster.members.requests.RequestService`), and return the answers by the names of
-        members. ``query``: the query at whose end the waiting stops. Raises the first error among the
-        answers; OperationalError if a member is lost, the cluster has changed, or the query is stopped."""
+        (:class:`sqlfront_cluster.members.questions.requests.RequestService`), and return the answers by the
+        names of members. ``query``: the query at whose end the waiting stops. Raises the first error among
+        the answers; OperationalError if a member is lost, the cluster has changed, or the query is
+        stopped."""
         return self.coordinator.requests.ask(service, questions, query)
 
     def catalog(self, path_tables: PathTables, files: FileAccess) -> Catalog:
@@ -165,6 +174,19 @@ class Cluster:
     def close(self) -> None:
         """Leave the cluster; members that were started for the session end."""
         raise NotImplementedError
+
+
+def required_readers(dag: DAG) -> tuple[str, ...]:
+    """Return the members with rows of partitions that others own by now, if a job of the DAG reads or moves
+    the rows: the job may not run without the members, since rows would be missing from its result."""
+    names = set[str]()
+    for vertex in dag:
+        match vertex.processor:
+            case ShareScan(holders=holders) as scan if holders is not None:
+                names.update(scan.read_on(()))
+            case MoveShare() | CopyShare() as share:
+                names.update(share.step.owners)
+    return tuple(sorted(names))
 
 
 def required_partitions(dag: DAG) -> frozenset[int] | None:

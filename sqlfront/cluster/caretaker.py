@@ -10,8 +10,10 @@ from sqlfront.cluster.catalog import ClusterCatalog
 from sqlfront.cluster.documents import Documents
 from sqlfront.cluster.relations import RELATION, decode_relation, tables_of
 from sqlfront.state.cached_table import CachedTable
+from sqlfront_cluster.members.protocol.document import ConditionalChange
 from sqlfront_connectors.memory.spread.documents import TABLE, TURN, decode_table, turn_of
-from sqlfront_connectors.memory.spread.table import LOST, SpreadTable, place_anew
+from sqlfront_connectors.memory.spread.table import SpreadTable, place_anew
+from sqlfront_connectors.memory.spread.version import LOST
 from sqlfront_planner.catalog import TableEntry
 from sqlfront_values.errors import Error, OperationalError
 from sqlfront_values.lazy_modules import lazy_module
@@ -79,11 +81,11 @@ class Caretaker:
     def _look(self, context: "Context") -> bool:
         """Repair the tables that this caretaker is responsible for, where possible. Return True if nothing is
         left to do now, False if a later attempt may repair more."""
+        done = True
         if self._everybodys:
             self._renew(context)
             self._tidy_up()
-            self._deal(context)
-        done = True
+            done = self._deal(context)
         for entry in context.catalog.entries():
             if entry.temporary == self._everybodys or not isinstance(entry, TableEntry):
                 continue
@@ -95,7 +97,7 @@ class Caretaker:
     def _mend(self, context: "Context", entry: TableEntry, table: SpreadTable) -> bool:
         try:
             try:
-                place_anew(table)
+                place_anew(table, lambda: self._closed)
             except OperationalError:
                 if not table.reloaded:
                     raise
@@ -119,12 +121,15 @@ class Caretaker:
                     if abandoned:
                         copies.recover(context, entry)
 
-    def _deal(self, context: "Context") -> None:
-        """Ask the keeper to redistribute the partitions if there are members that own none."""
+    def _deal(self, context: "Context") -> bool:
+        """Return whether all members own partitions; if not, ask the keeper to redistribute them. The request
+        may get lost."""
         assert context.cluster is not None
         members = context.cluster.member_list
-        if not {*members.heirs} <= {*members.owners}:
-            self._documents.rebalance()
+        if {*members.heirs} <= {*members.owners}:
+            return True
+        self._documents.rebalance()
+        return False
 
     def _tidy_up(self) -> None:
         """Remove the documents that lost members have left: reservations of tables for writing, and
@@ -133,7 +138,7 @@ class Caretaker:
         for key in documents.keys(TURN):
             found = documents.get(key)
             if found is not None and not documents.is_present(turn_of(found).holder):
-                documents.put(key, None, found.version)
+                documents.put(ConditionalChange(key, None, found.version))
         orphans: dict[str, int] = {}
         for key in documents.keys(TABLE):
             found = documents.get(key)
@@ -145,4 +150,4 @@ class Caretaker:
             for identity in () if found is None else tables_of(decode_relation(found.content)):
                 orphans.pop(identity, None)
         for identity, version in orphans.items():
-            documents.put(f"{TABLE}{identity}", None, version)
+            documents.put(ConditionalChange(f"{TABLE}{identity}", None, version))

@@ -20,6 +20,7 @@ from sqlfront.cluster.relations import (
     tables_of,
 )
 from sqlfront.state.cached_table import CachedTable
+from sqlfront_cluster.members.protocol.document import ConditionalChange
 from sqlfront_connectors.base import Table, superseded
 from sqlfront_connectors.files import FileTable
 from sqlfront_connectors.memory.spread.documents import TABLE
@@ -139,7 +140,7 @@ class ClusterCatalog(Catalog):
             version, previous = self._picture(key)
             if version and not replace:
                 raise already_exists(entry)
-            if self._documents.put(key, encode_relation(entry, self._identity), version):
+            if self._documents.put(ConditionalChange(key, encode_relation(entry, self._identity), version)):
                 return previous
 
     def exchange(self, present: Entry, entry: Entry, lookups: Lookups = NO_LOOKUPS) -> bool:
@@ -155,29 +156,34 @@ class ClusterCatalog(Catalog):
         premises = tuple((name, self._picture(name)[0]) for name in names)
         if current is not present or not self.agrees(lookups):
             return False
-        return self._documents.put(key, encode_relation(entry, self._identity), version, premises)
+        return self._documents.put(
+            ConditionalChange(key, encode_relation(entry, self._identity), version, premises)
+        )
 
     def rename(self, present: Entry, renamed: Entry) -> bool:
         """Replace the entry ``present`` by ``renamed``, which has another name; return False, and change
         nothing, if ``present`` is no longer in the catalog. For a moment a permanent relation has both names;
-        if this session ends then, both stay. Raises ProgrammingError if the new name is taken,
-        OperationalError if the keeper can't be reached."""
+        if this session or its statement ends then, both may stay. Raises ProgrammingError if the new name is
+        taken, OperationalError if the keeper can't be reached."""
         if present.temporary:
             return super().rename(present, renamed)
         version, current = self._picture(relation_key(present.name))
         if current is not present:
             return False
-        if not self._documents.put(relation_key(renamed.name), encode_relation(renamed, self._identity), 0):
+        if not self._documents.put(
+            ConditionalChange(relation_key(renamed.name), encode_relation(renamed, self._identity), 0)
+        ):
             raise name_taken(renamed)
-        if self._documents.put(relation_key(present.name), None, version):
+        removal = ConditionalChange(relation_key(present.name), None, version)
+        if self._documents.put(removal, completes=True):
             return True
-        self._documents.put(relation_key(renamed.name), None, None)
+        self._documents.remove(relation_key(renamed.name))
         return False
 
     def comment_on_schema(self, comment: str) -> None:
         """Replace the comment of the schema ``default`` for all sessions. Raises OperationalError if the
         keeper can't be reached."""
-        self._documents.put(SCHEMA, comment.encode(), None)
+        self._documents.put(ConditionalChange(SCHEMA, comment.encode(), None))
 
     def remove(self, parts: tuple[str, ...]) -> Entry | None:
         """Remove the relation of a dotted name, the temporary one if there is one; return the removed entry,
@@ -191,7 +197,7 @@ class ClusterCatalog(Catalog):
         key = relation_key(name)
         while True:
             version, entry = self._picture(key)
-            if not version or self._documents.put(key, None, version):
+            if not version or self._documents.put(ConditionalChange(key, None, version)):
                 return entry
 
     def _picture(self, key: str) -> tuple[int, Entry | None]:
@@ -252,7 +258,8 @@ class ClusterCatalog(Catalog):
                 content, current = encode_relation(entry, self._identity), self._documents.get(key)
                 if current is not None and (current.version, current.content) == (version, content):
                     break
-                if self._documents.put(key, content, version):
+                # The files have their rows: what is left is to tell it.
+                if self._documents.put(ConditionalChange(key, content, version), completes=True):
                     break
 
 

@@ -4,24 +4,29 @@ change."""
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
-from threading import Condition, Event
+from queue import Empty, SimpleQueue
+from threading import Condition
+from time import monotonic
 from typing import Final
 
 from sqlfront_cluster import codec
-from sqlfront_cluster.members.cluster_messages import Premises
-from sqlfront_cluster.members.document import Document
-from sqlfront_cluster.members.document_copies import PutOutcome
-from sqlfront_cluster.members.membership import Membership
+from sqlfront_cluster.members.membership.document_copies import PutOutcome
+from sqlfront_cluster.members.membership.membership import Membership
+from sqlfront_cluster.members.protocol.document import ConditionalChange, Document, Premises
 from sqlfront_connectors.memory.spread.documents import TURN, Turn, turn_of
+from sqlfront_values import room
 from sqlfront_values.errors import OperationalError
 
 #: Seconds that an answer of the keeper may take: twice the silence limit's default of 30 seconds, since the
 #: keeper first has to hear from every member, or give the member up.
 ANSWER_TIMEOUT: Final = 60.0
+#: The SQLSTATE of a change of which nobody knows whether it was made.
+UNKNOWN: Final = "08007"
 #: Seconds that a writer waits for its turn; a statement that writes longer makes the next writer fail.
 TURN_TIMEOUT: Final = 60.0
-#: Seconds after which a writer that waits for its turn looks whether its session is still in the cluster.
-LOOK: Final = 1.0
+#: Seconds after which a writer that waits for its turn looks whether its session is still in the cluster, and
+#: its statement still wanted.
+LOOK: Final = 0.05
 #: Attempts to give back a turn that may still be held, and seconds between the attempts: a minute in all, as
 #: long as other writers wait.
 GIVE_BACK_TRIES: Final = 60
@@ -57,48 +62,69 @@ class Documents:
         """Return the keys of all documents whose keys begin with ``prefix``."""
         return tuple(key for key in tuple(self._membership.documents) if key.startswith(prefix))
 
-    def put(
-        self,
-        key: str,
-        content: bytes | None,
-        expected: int | None,
-        premises: Premises = (),
-        dealt: int | None = None,
-    ) -> bool:
-        """Ask the keeper to change a document to ``content`` (None: to remove the document), and wait for the
-        answer. The keeper makes the change only if the document's version is ``expected`` (0: no document,
-        None: any version), the documents of ``premises`` have the versions given there, and no partition has
-        changed its owner since the version ``dealt`` of the member list (None: whether or not). Return
-        whether the change was made; if so, every member has it.
+    def put(self, change: ConditionalChange, *, completes: bool = False) -> bool:
+        """Ask the keeper to make a change of a document, and wait for the answer; the wait ends when the
+        statement of this thread is cancelled or its timeout is over. Return whether the change was made; if
+        so, every member has it. ``completes``: the change completes what earlier ones have begun, so that
+        the request stays when the statement is stopped, and the change is made as soon as there is a keeper.
 
         Raises OperationalError if the keeper doesn't answer; with SQLSTATE 08007 the change may have been
-        made.
+        made, or be made yet. Raises :class:`~sqlfront_values.room.StoppedError` if the statement is stopped
+        before the request has found a keeper; then nothing is changed.
         """
-        answered = Event()
-        outcome: list[PutOutcome] = []
+        outcomes = SimpleQueue[PutOutcome]()
+        request = self._membership.put(change, outcomes.put)
+        outcome = self._awaited(outcomes, request, completes=completes)
+        if isinstance(outcome, OperationalError):
+            raise outcome
+        return outcome.stored
 
-        def done(answer: PutOutcome) -> None:
-            outcome.append(answer)
-            answered.set()
+    def _awaited(self, outcomes: SimpleQueue[PutOutcome], request: int, *, completes: bool) -> PutOutcome:
+        """Wait for the outcome of the ``request`` for a change; see :meth:`put` for the errors."""
+        ends = monotonic() + ANSWER_TIMEOUT
+        while monotonic() < ends:
+            try:
+                return outcomes.get(timeout=LOOK)
+            except Empty:
+                self._check_stopped(request, completes=completes)
+        raise _unanswered(f"for {ANSWER_TIMEOUT:g} s")
 
-        self._membership.put(key, content, expected, done, premises, dealt)
-        if not answered.wait(ANSWER_TIMEOUT):
-            raise OperationalError(
-                f"the keeper has not answered for {ANSWER_TIMEOUT:g} s; the change may have been made",
-                sqlstate="08007",
-            )
-        if isinstance(outcome[0], OperationalError):
-            raise outcome[0]
-        return outcome[0].stored
+    def _check_stopped(self, request: int, *, completes: bool) -> None:
+        """Raise an error if the statement of this thread is stopped: the one that says so if the ``request``
+        was not sent yet and is given up, else one that says that the change may have been made."""
+        try:
+            room.check()
+        except room.StoppedError:
+            if not completes and self._membership.withdraw(request):
+                raise
+            raise _unanswered("until the statement was cancelled or its timeout was over") from None
+
+    def remove(self, key: str) -> None:
+        """Ask the keeper to remove the document ``key``, which nothing refers to any more, and wait until
+        that is done. If the statement of this thread is stopped first, or there is no keeper, return, and
+        the document is removed later. Raises OperationalError (08006) if this session has left the
+        cluster."""
+        try:
+            self.put(ConditionalChange(key, None, None), completes=True)
+        except OperationalError as error:
+            if error.sqlstate != UNKNOWN:
+                raise
+
+    def forget(self, key: str) -> None:
+        """Ask the keeper to remove the document ``key``, which nothing refers to; returns at once."""
+        self._membership.put(ConditionalChange(key, None, None), lambda outcome: None)
 
     def renew(self, key: str, version: int, premises: Premises = (), tries: int = GIVE_BACK_TRIES) -> None:
         """Ask the keeper to give the document ``key`` a new version with the same content, and again after
         each second, ``tries`` times, as long as its version is ``version``: from then on no change can be
-        made that expects this version. ``premises``: as for :meth:`put`. Returns at once."""
+        made that expects this version. ``premises``: as in
+        :class:`ConditionalChange`. Returns at once."""
         document = self.get(key)
         if document is None or document.version != version:
             return
-        self._membership.put(key, document.content, version, lambda outcome: None, premises)
+        self._membership.put(
+            ConditionalChange(key, document.content, version, premises), lambda outcome: None
+        )
         if tries:
             clock = self._membership.member.engine.clock
             again = partial(self.renew, key, version, premises, tries - 1)
@@ -135,7 +161,9 @@ class Documents:
         take it. ``token`` is a text unique to this call; ``what``, the table's name, is for the error
         message. Return True if the turn's last holder was lost while it held the turn, so that its writes may
         be incomplete; else False. Raises OperationalError: 55P03 if others hold the turn for longer than
-        :data:`TURN_TIMEOUT` seconds, 08006 if the cluster gives this session up meanwhile."""
+        :data:`TURN_TIMEOUT` seconds, 08006 if the cluster gives this session up meanwhile, and
+        :class:`~sqlfront_values.room.StoppedError` if the statement of this thread is cancelled or its
+        timeout is over."""
         key, mine = f"{TURN}{name}", codec.encode(Turn(self._membership.name, token))
         clock = self._membership.member.engine.clock
         deadline = clock.now() + TURN_TIMEOUT
@@ -147,6 +175,7 @@ class Documents:
                 if self._take(key, token, mine, 0 if current is None else current.version):
                     return current is not None
                 continue
+            room.check()
             changed = self.await_after(before, min(deadline - clock.now(), LOOK))
             if not changed and clock.now() >= deadline:
                 raise OperationalError(
@@ -156,9 +185,10 @@ class Documents:
 
     def _take(self, key: str, token: str, mine: bytes, expected: int) -> bool:
         try:
-            taken = self.put(key, mine, expected)
+            taken = self.put(ConditionalChange(key, mine, expected))
         except BaseException:  # also Ctrl-C: the turn may have been taken nevertheless
             self._give_back(key, token)
+            room.check()  # no answer in the statement's time: nothing is written without a turn
             raise
         if taken:
             self._tokens[key] = token
@@ -166,14 +196,16 @@ class Documents:
 
     def end_turn(self, name: str) -> None:
         """Give up the turn ``name``, the exclusive right to write to a table, if this session holds it, so
-        that other sessions can take it. If the keeper can't be reached, this is tried again in the
-        background."""
+        that other sessions can take it. If the keeper can't be reached, or the statement of this thread is
+        stopped before the answer comes, this is tried again in the background."""
         key = f"{TURN}{name}"
         token = self._tokens.pop(key, None)
-        if token is None:
+        document = self.get(key)
+        if token is None or document is None or turn_of(document).token != token:
             return
         try:
-            self.put(key, None, None)
+            if not self.put(ConditionalChange(key, None, document.version)):
+                self._give_back(key, token)
         except OperationalError:
             self._give_back(key, token)
         except BaseException:
@@ -185,7 +217,7 @@ class Documents:
         second, ``tries`` times. Returns at once."""
         document = self.get(key)
         if document is not None and turn_of(document).token == token:
-            self._membership.put(key, None, document.version, lambda outcome: None)
+            self._membership.put(ConditionalChange(key, None, document.version), lambda outcome: None)
         if tries:
             clock = self._membership.member.engine.clock
             again = partial(self._give_back, key, token, tries - 1)
@@ -208,3 +240,9 @@ class Documents:
         finally:
             if self._tokens.get(f"{TURN}{name}") == token:
                 self.end_turn(name)
+
+
+def _unanswered(how_long: str) -> OperationalError:
+    return OperationalError(
+        f"the keeper has not answered {how_long}; the change may have been made", sqlstate=UNKNOWN
+    )

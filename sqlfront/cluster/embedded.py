@@ -11,8 +11,10 @@ from sqlfront.observability.tracing.availability import check_tracing
 from sqlfront_cluster.launchers.embedded import EmbeddedCluster
 from sqlfront_connectors.base import Partitioning, superseded
 from sqlfront_connectors.memory.segments.table_memory import TableMemory
+from sqlfront_connectors.memory.spread.published_table import PublishedTable
 from sqlfront_connectors.memory.spread.store import TableStore
-from sqlfront_connectors.memory.spread.table import SpreadTable, TableVersion
+from sqlfront_connectors.memory.spread.table import SpreadTable
+from sqlfront_connectors.memory.spread.version import TableVersion
 from sqlfront_connectors.memory.spread.version_keys import LiveVersions
 from sqlfront_engine.file_access import EVERYWHERE, FileAccess
 from sqlfront_engine.scheduler import available_cores
@@ -60,22 +62,22 @@ class EmbeddedMembers(Cluster):
         row, 0 to 2."""
         return SpreadTable(name, schema, partitioning, self, backups=backups)
 
-    def begin_turn(self, table: SpreadTable) -> str:
+    def begin_turn(self, table: PublishedTable) -> str:
         """Begin a turn (the right to write to the table) at once, and return the turn's token, a text that no
         other turn has. No turn has to be waited for: all writers are in this process, where the table's own
         lock keeps a writer out while another one writes."""
         return str(next(self._turns))
 
-    def end_turn(self, table: SpreadTable) -> None:
+    def end_turn(self, table: PublishedTable) -> None:
         """Do nothing: the writer holds the table's lock during its turn, and releases the lock itself."""
 
-    def begin_attempt(self, table: SpreadTable) -> None:
+    def begin_attempt(self, table: PublishedTable) -> None:
         """Return None: a turn costs no message."""
 
-    def end_attempt(self, table: SpreadTable, *, failed: bool) -> None:
+    def end_attempt(self, table: PublishedTable, *, failed: bool) -> None:
         """Do nothing: there are no attempts."""
 
-    def publish(self, table: SpreadTable, version: TableVersion) -> None:
+    def publish(self, table: PublishedTable, version: TableVersion, dealt: int) -> None:
         """Make ``version`` the table's current version. Raises OperationalError if ADD COLUMN has replaced
         the table meanwhile."""
         if table.retired:
@@ -83,7 +85,7 @@ class EmbeddedMembers(Cluster):
         self._live.add(version.key)
         table.adopt(version)
 
-    def dropped(self, table: SpreadTable) -> None:
+    def dropped(self, table: PublishedTable) -> None:
         """Do nothing: no other process reads the table, so none has to be told that the table was dropped."""
 
     def release(self, key: str) -> None:

@@ -1,22 +1,23 @@
 """The handover: a member that is about to leave moves its rows of memory tables to the other members first.
 
 The leaving member itself moves the rows, because its end waits for them: if it is lost meanwhile, nothing is
-left to be moved, and nobody else has to know how far it came. A table is moved by publishing a version of the
-same rows on the members that own the partitions now
-(:func:`~sqlfront_connectors.memory.spread.table.place_anew`), so that queries go on with the former version,
-and a writer waits for the table's turn only. Another session may move a table first; then nothing is left to
-do.
+left to be moved, and nobody else has to know how far it came. A table is moved step by step, by publishing
+versions of the same rows with more and more partitions on the members that own them now
+(:func:`~sqlfront_connectors.memory.spread.table.place_anew`), so that queries go on with the former versions,
+and a writer waits for one step only. Another session may move a table, too; then less is left to do.
 """
 
 import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
-from sqlfront_cluster.members.member_list import MemberList
-from sqlfront_cluster.members.membership import Membership
+from sqlfront_cluster.members.membership.membership import Membership
+from sqlfront_cluster.members.protocol.member_list import MemberList
 from sqlfront_connectors.memory.spread.room import ROOM, decode_room
+from sqlfront_connectors.memory.spread.snapshot import SpreadSnapshot
 from sqlfront_connectors.memory.spread.store import STORE
-from sqlfront_connectors.memory.spread.table import LOST, SpreadTable, place_anew
+from sqlfront_connectors.memory.spread.table import SpreadTable, place_anew
+from sqlfront_connectors.memory.spread.version import LOST
 from sqlfront_values.errors import NO_MEMORY, Error, OperationalError
 
 if TYPE_CHECKING:
@@ -82,8 +83,9 @@ class Handover:
     def _go_on(self, members: MemberList) -> None:
         """Take the next step. ``members``: the member list that this member uses; if there is another by the
         time when the keeper hears that this member has no rows any more, the keeper does nothing. A version
-        with rows here would be made with a list in which this member owns partitions. If that is a former
-        list, this member has heard of the version before it used the present one."""
+        with rows here would be made with a list in which this member owns partitions, or from a version with
+        rows here. If that is a former list, this member has heard of the version before it used the present
+        one."""
         if not self._is_marked(members):
             if not self._forced:
                 self._check_room(members)
@@ -103,12 +105,13 @@ class Handover:
         return not self.tables()
 
     def tables(self) -> tuple[SpreadTable, ...]:
-        """Return the tables whose current version has rows on this member."""
+        """Return the tables whose current version has rows on this member, or backups of rows: while rows
+        move, backups may be on members that own none of the version's partitions."""
         name = self._membership.name
         return tuple(
             table
             for table in self._members.spread_tables()
-            if name in table.snapshot().holders and table.identity not in self._unreadable | self._homeless
+            if name in _holders(table.snapshot()) and table.identity not in self._unreadable | self._homeless
         )
 
     def _tell_lost(self) -> None:
@@ -159,7 +162,7 @@ class Handover:
         if self._is_over():
             return
         try:
-            place_anew(table)
+            place_anew(table, self._is_over)
         except Error as error:
             logger.warning("`%s` could not be handed over: %s", table.name, error)
             if error.sqlstate == NO_MEMORY:
@@ -169,4 +172,12 @@ class Handover:
             if error.sqlstate == LOST:
                 self._unreadable.add(table.identity)
         else:
-            logger.info("`%s` was handed over", table.name)
+            if not self._is_over():
+                logger.info("`%s` was handed over", table.name)
+
+
+def _holders(version: SpreadSnapshot) -> frozenset[str]:
+    """Return the members that hold rows of the version, or backups of them."""
+    if version.held.key is None:
+        return frozenset()
+    return frozenset(version.holders).union(*(holders for _, holders in version.held.backups))

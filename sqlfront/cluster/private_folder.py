@@ -87,6 +87,10 @@ class PrivateFolder(ClosingContext):
         with os.fdopen(self.open(name), "rb") as file:
             return file.read()
 
+    def rename(self, name: str, new_name: str) -> None:
+        """Give the file ``name`` another name; a file with the new name is replaced."""
+        os.replace(name, new_name, src_dir_fd=self.descriptor, dst_dir_fd=self.descriptor)
+
     def remove(self, name: str) -> None:
         """Remove the file ``name``, if the file exists. Of a link the link itself is removed, not its
         target."""

@@ -13,6 +13,7 @@ import pyarrow as pa
 from sqlfront.cluster import Cluster, MakeTableCaretaker, TableCaretaker
 from sqlfront.cluster.addresses import find
 from sqlfront.cluster.catalog import ClusterCatalog
+from sqlfront.cluster.cluster_settings import ClusterSettings, begin_with, settings_of
 from sqlfront.cluster.credentials import Protection
 from sqlfront.cluster.documents import Documents
 from sqlfront.config import Config, Launcher
@@ -20,8 +21,8 @@ from sqlfront_cluster.launchers.handover_rules import HandoverRules
 from sqlfront_cluster.launchers.local import LocalCluster
 from sqlfront_cluster.launchers.running import MemberOptions, RunningMember
 from sqlfront_cluster.launchers.store_office import keeper_in
-from sqlfront_cluster.members.cluster_messages import Premises
-from sqlfront_cluster.members.outsider import ServiceAccess
+from sqlfront_cluster.members.protocol.document import ConditionalChange, Premises
+from sqlfront_cluster.members.questions.outsider import ServiceAccess
 from sqlfront_connectors.base import Partitioning, Table
 from sqlfront_connectors.memory.spread.documents import (
     TABLE,
@@ -30,12 +31,15 @@ from sqlfront_connectors.memory.spread.documents import (
     encode_table,
     version_of,
 )
-from sqlfront_connectors.memory.spread.table import SpreadTable, TableVersion
+from sqlfront_connectors.memory.spread.published_table import PublishedTable
+from sqlfront_connectors.memory.spread.table import SpreadTable
+from sqlfront_connectors.memory.spread.version import TableVersion
 from sqlfront_connectors.memory.spread.version_keys import attempt_token
 from sqlfront_connectors.spark.executors import cluster as executors
 from sqlfront_engine.file_access import EVERYWHERE, FileAccess
 from sqlfront_engine.scheduler import SystemClock
 from sqlfront_planner.catalog import Catalog, PathTables
+from sqlfront_values import room
 from sqlfront_values.errors import OperationalError, ProgrammingError
 
 if TYPE_CHECKING:
@@ -53,7 +57,6 @@ class ProcessMembers(Cluster):
     ``query_memory_limit``: bytes that one query may use, None = no limit. ``door``: the connection settings
     with which a process outside of the cluster, such as a task of Spark, makes requests to the members."""
 
-    usual_backups = 1
     door: ServiceAccess
 
     def __init__(self, running: RunningMember, query_memory_limit: int | None = None) -> None:
@@ -66,6 +69,8 @@ class ProcessMembers(Cluster):
         # Of the tables that this session writes to: the version of the document that a publication expects,
         # and its premises.
         self._versions: dict[str, tuple[int, Premises]] = {}
+        # The version of a table that this session is publishing, with the content of its document.
+        self._made: dict[str, tuple[bytes, TableVersion]] = {}
         # The number of the version in each table's document that was heard last, and the document's version.
         self._heard: dict[str, tuple[int, int]] = {}
         # Ensures one table for each identity, also while this session begins.
@@ -75,6 +80,13 @@ class ProcessMembers(Cluster):
         self.documents = Documents(running.membership)
         for key in self.documents.keys(TABLE):
             self._hear(key)
+
+    @property
+    def usual_backups(self) -> int:
+        """The number of backups of a new table that says nothing about backups and can't be loaded again from
+        a source: as the cluster was begun with, else one."""
+        wanted = settings_of(self.documents).backups
+        return 1 if wanted is None else wanted
 
     def catalog(self, path_tables: PathTables, files: FileAccess) -> Catalog:
         """Return the catalog of this session, which follows the documents of the cluster. ``path_tables``
@@ -99,17 +111,21 @@ class ProcessMembers(Cluster):
             self._named.pop(identity, None)
             self._heard.pop(identity, None)
             return
-        found = decode_table(document.content)
-        table = self._tables.get(identity)
-        if table is None:
-            table = SpreadTable(
-                found.name, found.schema, found.partitioning, self, identity, found.wanted_backups
-            )
-            self._tables[identity] = table
+        table, made = self._tables.get(identity), self._made.get(identity)
+        if table is not None and made is not None and made[0] == document.content:
+            version = made[1]
+        else:
+            found = decode_table(document.content)
+            version = version_of(found)
+            if table is None:
+                table = SpreadTable(
+                    found.name, found.schema, found.partitioning, self, identity, found.wanted_backups
+                )
+                self._tables[identity] = table
+            table.reloaded = found.reloaded
         self._named[identity] = table
-        table.reloaded = found.reloaded
-        self._heard[identity] = found.number, document.version
-        table.adopt(version_of(found))
+        self._heard[identity] = version.number, document.version
+        table.adopt(version)
 
     def spread_tables(self) -> tuple[SpreadTable, ...]:
         """Return the cluster's memory tables, with the temporary ones of all sessions."""
@@ -127,18 +143,29 @@ class ProcessMembers(Cluster):
         table = SpreadTable(name, schema, partitioning, self, backups=backups)
         self._tables[table.identity] = table
         content = encode_table(table, table.snapshot().held, self.coordinator.name)
-        self.documents.put(f"{TABLE}{table.identity}", content, 0)
+        key = f"{TABLE}{table.identity}"
+        try:
+            self.documents.put(ConditionalChange(key, content, 0))
+        except BaseException:  # also Ctrl-C: the document may have been stored nevertheless
+            self.documents.forget(key)
+            room.check()  # no answer in the statement's time: a document that no relation names is no table
+            raise
         return table
 
-    def begin_turn(self, table: SpreadTable) -> str:
+    def begin_turn(self, table: PublishedTable) -> str:
         """Take the turn (the right to write) to the table, after waiting until no other session has the turn.
-        Return the turn's token, a text that no other turn has."""
+        Return the turn's token, a text that no other turn has. Raises OperationalError (40001) if the table
+        was dropped or replaced meanwhile: its rows may be gone with the members that had them."""
         token = self._token()
         self.documents.begin_turn(table.identity, f"`{table.name}`", token)
-        self._versions[table.identity] = self.documents.version(f"{TABLE}{table.identity}"), ()
+        known = self.documents.version(f"{TABLE}{table.identity}")
+        if not known:
+            self.documents.end_turn(table.identity)
+            raise self._not_published(table, known)
+        self._versions[table.identity] = known, ()
         return token
 
-    def begin_attempt(self, table: SpreadTable) -> str | None:
+    def begin_attempt(self, table: PublishedTable) -> str | None:
         """Begin a change of the table without the turn; :meth:`publish` fails if another session has changed
         the table meanwhile or has the turn. Return the attempt's token, a text that no other attempt has;
         None if another session has the turn, or this session doesn't know the table's present document."""
@@ -149,7 +176,7 @@ class ProcessMembers(Cluster):
         self._versions[table.identity] = version, ((turn, 0),)
         return attempt_token(self._token(), version)
 
-    def end_attempt(self, table: SpreadTable, *, failed: bool) -> None:
+    def end_attempt(self, table: PublishedTable, *, failed: bool) -> None:
         """End the attempt to change the table. ``failed``: members may have shares that were not published;
         the table's document gets a new version, so that the shares can't be published any more and are
         freed."""
@@ -160,24 +187,32 @@ class ProcessMembers(Cluster):
     def _token(self) -> str:
         return f"{self.coordinator.name}.{secrets.token_hex(4)}"
 
-    def end_turn(self, table: SpreadTable) -> None:
+    def end_turn(self, table: PublishedTable) -> None:
         """Give the turn to write to the table back, so that other sessions may write."""
         self._versions.pop(table.identity, None)
         self.documents.end_turn(table.identity)
 
-    def publish(self, table: SpreadTable, version: TableVersion) -> None:
-        """Make ``version`` the table's current version for all sessions. Raises OperationalError (40001) if
-        the table or the cluster's members have changed since the turn began, or the table was dropped."""
+    def publish(self, table: PublishedTable, version: TableVersion, dealt: int) -> None:
+        """Make ``version`` the table's current version for all sessions. ``dealt``: the version of the member
+        list with which the shares were made. Raises OperationalError (40001) if the table or the cluster's
+        members have changed since the turn began, or the table was dropped."""
         key = f"{TABLE}{table.identity}"
         content = encode_table(table, version, self.coordinator.name)
-        known, premises = self._versions[table.identity]  # 0: the table was dropped before the turn began
-        # The keeper compares the owners of partitions: this process may hear of new owners later than they.
-        if not known or not self.documents.put(key, content, known, premises, dealt=version.dealt):
-            raise self._not_published(table, known)
+        known, premises = self._versions[table.identity]
+        # So that the session need not decode its own document when it hears of the change.
+        self._made[table.identity] = content, version
+        try:
+            # The keeper compares the owners of partitions: this process may hear of new owners later than
+            # they.
+            change = ConditionalChange(key, content, known, premises, dealt)
+            if not self.documents.put(change):
+                raise self._not_published(table, known)
+        finally:
+            del self._made[table.identity]
         table.adopt(version)
         self._versions[table.identity] = self.documents.version(key), premises
 
-    def _not_published(self, table: SpreadTable, known: int) -> OperationalError:
+    def _not_published(self, table: PublishedTable, known: int) -> OperationalError:
         """Return the error of a version that the keeper refused. ``known``: the version of the table's
         document when the turn began."""
         if known and self.documents.version(f"{TABLE}{table.identity}") == known:
@@ -186,9 +221,9 @@ class ProcessMembers(Cluster):
             why = f"`{table.name}` was dropped or changed by another session meanwhile"
         return OperationalError(why, sqlstate="40001")
 
-    def dropped(self, table: SpreadTable) -> None:
+    def dropped(self, table: PublishedTable) -> None:
         """Remove the table's document, so that no session reads the table any more."""
-        self.documents.put(f"{TABLE}{table.identity}", None, None)
+        self.documents.remove(f"{TABLE}{table.identity}")
 
     def release(self, key: str) -> None:
         """Do nothing: each member itself frees its shares of a version that no document names and nobody
@@ -242,9 +277,15 @@ class Client(ProcessMembers):
         self._on_executors = config.launcher is Launcher.SPARK
         try:
             super().__init__(self._join(config, spark, files), config.query_memory_limit)
+            self._begin_cluster(ClusterSettings(config.backups))
         except BaseException:
             self._end_launcher()
             raise
+
+    def _begin_cluster(self, settings: ClusterSettings) -> None:
+        """Give the cluster its settings if the session has started it."""
+        if self._launcher is not None:
+            begin_with(self._running, settings)
 
     def _join(self, config: Config, spark: "SparkSession | None", files: FileAccess) -> RunningMember:
         name = f"client-{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}"

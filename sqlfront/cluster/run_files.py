@@ -23,7 +23,7 @@ from sqlfront_cluster.launchers.keeper_office import (
     KeeperOffice,
     RunFile,
 )
-from sqlfront_cluster.network.addresses import UNIX_PREFIX
+from sqlfront_cluster.network.addresses import LONGEST_FOLDER, UNIX_PREFIX
 from sqlfront_cluster.network.tls.security import Security
 from sqlfront_values.errors import OperationalError
 
@@ -65,8 +65,10 @@ def begin_or_find(directory: PrivateFolder, patience: float) -> HeldOffice | Run
 
 def new_sockets() -> str:
     """Make a folder for the sockets of a cluster's members, which only this user can open, and return its
-    path. The folder has a short path, since the paths of sockets are limited to some hundred characters."""
-    return tempfile.mkdtemp(prefix="sqlfront-")
+    path. The folder has a short path, since the paths of sockets are limited to some hundred bytes."""
+    usual = tempfile.gettempdir()
+    room = len(os.fsencode(usual)) + len("/sqlfront-") + 8  # mkdtemp's random characters
+    return tempfile.mkdtemp(prefix="sqlfront-", dir=usual if room <= LONGEST_FOLDER else "/tmp")
 
 
 def leave_credentials(

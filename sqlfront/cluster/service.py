@@ -104,8 +104,10 @@ class TableService(ShareHolder):
             self._caretaker.close()
 
     def _look_after(self) -> None:
-        members = self._running.member.members.heirs
-        if members and members[0] == self._running.membership.name and self._current:
+        members, membership = self._running.member.members, self._running.membership
+        # Without documents the keeper deals the partitions itself whenever a member joins.
+        undealt = bool(membership.documents) and not {*members.heirs} <= {*members.owners}
+        if members.heirs[:1] == (membership.name,) and (self._current or undealt):
             with self._beginning:
                 if self._caretaker is None:
                     self._caretaker = caretaker_of(self._running)

@@ -60,8 +60,9 @@ def cache(run: StatementRun, statement: CacheTable) -> CommandOutcome:
         entry = _new_copy(run, statement, origin)
         try:
             made = copies.fill_and_enter(run, present, entry, replace=statement.query is None)
-        except BaseException:
-            copies.drop_copy(entry)
+        except BaseException as error:
+            if not copies.is_unknown(error):  # else the copy may be in the catalog of the cluster
+                copies.drop_copy(entry)
             raise
         if made is None:
             copies.drop_copy(entry)

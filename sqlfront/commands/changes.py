@@ -17,12 +17,14 @@ from sqlfront.commands.copies import following
 from sqlfront.commands.run import CommandOutcome, StatementRun, details_of, overflow_of
 from sqlfront.results.result import Result
 from sqlfront.state.plans import ChangePlan
-from sqlfront_connectors.base import RowValues
+from sqlfront_connectors.base import RowValues, TooManyRows
 from sqlfront_connectors.memory import MemoryTable
-from sqlfront_connectors.memory.keyed_table import KeyedTable
+from sqlfront_connectors.memory.keyed_table import KeyedTable, NewValues
 from sqlfront_connectors.memory.numbered_table import NumberedTable
-from sqlfront_connectors.memory.spread.table import ChangeMode, SpreadTable
-from sqlfront_engine.row_programs.program import NotByRows
+from sqlfront_connectors.memory.spread.next_version import ChangeMode
+from sqlfront_connectors.memory.spread.table import SpreadTable
+from sqlfront_engine.jobs.query_run import QueryRun
+from sqlfront_engine.row_programs.program import NotByRows, ProgramRun
 from sqlfront_planner.binder import Binding, bind_query
 from sqlfront_planner.logical import LogicalPlan
 from sqlfront_planner.plan import QueryPlan
@@ -32,6 +34,7 @@ from sqlfront_planner.row_compiler.row_plan import RowPlan
 from sqlfront_planner.statement import parse
 from sqlfront_planner.statements.structs import Delete, Update
 from sqlfront_planner.table_changes import modification
+from sqlfront_planner.table_changes.keyed import KeyedChange, keyed_change
 from sqlfront_planner.table_changes.requirement import required
 
 Change: TypeAlias = Delete | Update
@@ -40,7 +43,7 @@ Change: TypeAlias = Delete | Update
 def change(run: StatementRun, statement: Change, name: str, table: KeyedTable) -> CommandOutcome:
     """Plan and run a DELETE or UPDATE of ``table``, which has the ``name``. The plan is cached for repeated
     statements if a row program has found the rows. The outcome has the number of affected rows."""
-    context, text, updates = run.context, statement.rows.sql, isinstance(statement, Update)
+    context, text = run.context, statement.rows.sql
     catalog, key = context.catalog, context.plan_key
     version = catalog.version
     with following(run, lambda: table), overflow_of(name), table.turn():
@@ -48,20 +51,19 @@ def change(run: StatementRun, statement: Change, name: str, table: KeyedTable) -
         binding = bind_query(statement.rows, catalog, context.bind_settings, arguments)
         modification.check_table(binding.plan, table, name)
         bound_run = replace(run, request=replace(run.request, arguments=binding.arguments))
-        count, rows = _change(bound_run, statement, name, table, binding)
-    if rows is not None and context.is_settled(key):
-        plan = ChangePlan(table, name, updates, rows)
+        count, plan = _change(bound_run, statement, name, table, binding)
+    if plan is not None and context.is_settled(key):
         context.plans.add(text, run.arguments, key, binding, plan, pins=False, catalog_version=version)
     return CommandOutcome(written=count)
 
 
 def _change(
     run: StatementRun, statement: Change, name: str, table: KeyedTable, binding: Binding
-) -> tuple[int | None, RowPlan | None]:
+) -> tuple[int | None, ChangePlan | None]:
     """Change the table ``table``, named ``name``, by the statement, whose query of the affected rows is bound
-    in ``binding``. Return the number of affected rows (None: unknown), and the row plan that has found the
-    rows (None: a job has found the rows, or all rows were stored anew)."""
-    if _moves(statement, name, table):
+    in ``binding``. Return the number of affected rows (None: unknown), and the plan whose row program has
+    found the rows (None: a job has found the rows, or all rows were stored anew)."""
+    if _changes_home(statement, name, table):
         return _store_anew(run, statement, name, table, binding.plan), None
     context, updates, numbered = run.context, isinstance(statement, Update), NumberedTable(table)
     if isinstance(statement, Update):
@@ -72,10 +74,21 @@ def _change(
     plan = plan_rows if table.is_spread else plan_small  # a spread table's job stores the rows, too
     found = plan(replace(binding, plan=meant, titles={}), context.settings, context.target)
     if isinstance(found, RowPlan):
+        again = ChangePlan(table, name, updates, found, _keyed(found, table, updates=updates))
         with suppress(NotByRows):
-            return _by_rows(run, ChangePlan(table, name, updates, found), run.arguments.values), found
+            return _by_rows(run, again, run.arguments.values), again
         found = None
+    if not table.in_place:  # a job looks for rows at the owners of their partitions
+        return _store_anew(run, statement, name, table, binding.plan), None
     return _by_job(run, table, meant, found, updates=updates), None
+
+
+def _keyed(found: RowPlan, table: KeyedTable, *, updates: bool) -> KeyedChange | None:
+    """Return the change that the members of a cluster can make by the rows' keys alone; None if there is
+    none, or if all rows are in this process."""
+    if not table.is_spread or table.partitioning is None:
+        return None
+    return keyed_change(found, table.partitioning.columns, len(table.schema), updates=updates)
 
 
 def _required(run: StatementRun, statement: Update) -> frozenset[str]:
@@ -85,11 +98,9 @@ def _required(run: StatementRun, statement: Update) -> frozenset[str]:
     return frozenset(name for name in names if name.lower() in given)
 
 
-def _moves(statement: Change, name: str, table: KeyedTable) -> bool:
-    """Return whether all rows have to be stored anew: either the statement sets columns that decide which
-    member holds a row, or rows are not on the members where they belong since the cluster has changed."""
-    if not table.in_place:
-        return True
+def _changes_home(statement: Change, name: str, table: KeyedTable) -> bool:
+    """Return whether the statement sets columns that decide which member holds a row, so that all rows have
+    to be stored anew."""
     if isinstance(statement, Delete) or not table.home_columns:
         return False
     changed = modification.places(statement.columns, table.schema, name)
@@ -98,8 +109,8 @@ def _moves(statement: Change, name: str, table: KeyedTable) -> bool:
 
 def change_again(run: StatementRun, plan: ChangePlan, values: Sequence[object]) -> Result:
     """Run the cached plan of a DELETE or UPDATE with the ``values`` of its parameters, and return the
-    statement's result. If the affected rows are too many for the row program, or rows have to move to other
-    members, the statement is parsed and planned anew."""
+    statement's result. If the affected rows are too many for the row program, or can't be looked up since a
+    member is gone, the statement is parsed and planned anew."""
     began, context = time.perf_counter(), run.context
     try:
         with following(run, lambda: plan.table), overflow_of(plan.name):
@@ -119,16 +130,34 @@ def change_again(run: StatementRun, plan: ChangePlan, values: Sequence[object]) 
 
 def _by_rows(run: StatementRun, plan: ChangePlan, values: Sequence[object]) -> int:
     """Change the rows that the plan's row program finds, and return their number. Raises NotByRows if the
-    change needs a job, or rows have to move to other members."""
+    change needs a job, or rows can't be looked up since a member is gone."""
     table, context = plan.table, run.context
     query = context.limited("", run.timeout, run.query)
 
+    if plan.keyed is not None:
+        count = _by_keys(plan, plan.keyed, plan.keyed.constants.run(values, context.settings), query)
+        if count is not None:
+            return count
+
     def find() -> Sequence[RowValues]:
-        if not table.in_place:
+        if not table.takes_row_changes:
             raise NotByRows
         return plan.rows.rows(values, context.settings, query)
 
     return table.change_found(find, stores=plan.updates, query=query)
+
+
+def _by_keys(plan: ChangePlan, change: KeyedChange, run: ProgramRun, query: QueryRun | None) -> int | None:
+    """Have the table change the rows with the keys of a ``run``, and return their number; None if the table
+    can't find them by itself. Raises NotByRows if the change needs a job."""
+    new = None if change.places is None else NewValues(change.places, change.new_values(run))
+    try:
+        count = plan.table.change_keys(change.keys(run), new, query)
+    except (OverflowError, TooManyRows):
+        raise NotByRows from None
+    if query is not None and query.jobs is not None:  # somebody observes the query
+        query.rows_by_programs = count
+    return count
 
 
 def _by_job(
@@ -156,12 +185,16 @@ def _store_anew(
     whose condition is random, since the condition is evaluated once to count the rows and once to change
     them."""
     if isinstance(statement, Update):
-        matched = modification.matched(bound, table.schema)
-        meant = None if matched is None else sum(batch.num_rows for batch in run.rows(matched))
+        columns, not_null = statement.columns, _required(run, statement)
+        rows = modification.updated(bound, columns, name, table.schema)
+        meant = None
+        if modification.affects_the_same_rows(bound, table.schema):
+            # By the plan of other changes, whose errors don't depend on whether rows are affected.
+            affected = modification.changed(bound, table, columns, name)
+            found = run.rows(required(affected, table.schema, not_null))
+            meant = sum(batch.num_rows for batch in found)
         if meant != 0:
-            rows = modification.updated(bound, statement.columns, name, table.schema)
-            rows = required(rows, table.schema, _required(run, statement))
-            run.store(table, rows, overwrite=True)
+            run.store(table, required(rows, table.schema, not_null), overwrite=True)
         return meant
     return _count(table) - run.store(table, modification.remaining(bound, table.schema), overwrite=True)
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 from msgspec.structs import replace
 
 from sqlfront.commands.alteration import check_table, own_entry, whole_name
-from sqlfront.commands.copies import dependents, let_go
+from sqlfront.commands.copies import dependents, is_unknown, let_go
 from sqlfront.commands.run import NOTHING, CommandOutcome, StatementRun
 from sqlfront.state.cached_table import CachedTable
 from sqlfront_connectors.base import TableDefinition
@@ -113,10 +113,15 @@ def _add_to(run: StatementRun, entry: TableEntry, statement: AddColumns) -> bool
         raise _unsupported(entry, "ADD COLUMN")
     before = run.context.catalog.pinned()
     with run.writing(table), table.turn():
-        wide = make()
-        done = run.context.catalog.exchange(
-            entry, replace(entry, table=wide, details=_details(entry, columns))
-        )
+        wide, done = make(), False
+        try:
+            done = run.context.catalog.exchange(
+                entry, replace(entry, table=wide, details=_details(entry, columns))
+            )
+        except BaseException as error:
+            if isinstance(wide, KeyedTable) and not is_unknown(error):
+                wide.drop()
+            raise
         if done:
             table.retire()
     if not done and isinstance(wide, KeyedTable):

@@ -41,6 +41,7 @@ from sqlfront_planner.catalog import (
 from sqlfront_planner.logical import LogicalPlan, LogicalScan
 from sqlfront_planner.statements.dotted_names import last_part
 from sqlfront_planner.statements.query_parser import parse_query
+from sqlfront_values import room
 from sqlfront_values.errors import Error
 from sqlfront_values.lazy_modules import lazy_module
 
@@ -286,6 +287,8 @@ def _stale(run: StatementRun, changed: Table) -> list[TableEntry]:
         for entry in cached_entries(run)
         if not _has_copy(entry, _rows_of(changed))
     ]
+    if not copies:
+        return []
     known = {id(_written(changed))}
     lacking = list[tuple[TableEntry, set[int]]]()
     while more := [pair for pair in copies if pair not in lacking and pair[1] & known]:
@@ -427,11 +430,12 @@ def restore(run: StatementRun, entry: Entry) -> None:
         return
     catalog, spark = run.context.catalog, run.context.spark
     parts = entry.parts if entry.temporary else (DEFAULT_DATABASE, entry.name)
-    while (present := catalog.own(parts)) is not None and _has_copy(present, entry.table.copy):
-        if spark is not None and spark.origin(entry) is not None:
-            drop_copy(catalog.remove(parts))  # Spark has the origin
-        elif catalog.exchange(present, origin_of(present)):
-            drop_copy(present)
+    with room.watched(lambda: False):  # a copy that may be stale goes also if the statement is stopped
+        while (present := catalog.own(parts)) is not None and _has_copy(present, entry.table.copy):
+            if spark is not None and spark.origin(entry) is not None:
+                drop_copy(catalog.remove(parts))  # Spark has the origin
+            elif catalog.exchange(present, origin_of(present)):
+                drop_copy(present)
 
 
 def drop_copy(entry: Entry | None) -> None:

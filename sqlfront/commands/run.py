@@ -20,7 +20,8 @@ from sqlfront_connectors.base import InsertTarget, Table, TableDefinition, inser
 from sqlfront_connectors.memory import MemoryConnector, MemoryTable
 from sqlfront_connectors.memory.keyed_table import KeyedTable
 from sqlfront_connectors.memory.spread.backups import HOME
-from sqlfront_connectors.memory.spread.table import NextVersion, SpreadTable
+from sqlfront_connectors.memory.spread.next_version import NextVersion
+from sqlfront_connectors.memory.spread.table import SpreadTable
 from sqlfront_engine.jobs.light_job import LightJob
 from sqlfront_engine.jobs.query_run import QueryRun
 from sqlfront_planner.binder import Arguments, bind, bind_query
@@ -37,7 +38,14 @@ from sqlfront_planner.shared_rows import SharedRows, shared_rows
 from sqlfront_planner.statements.dotted_names import dotted, name_parts
 from sqlfront_planner.statements.query_parser import parse_query
 from sqlfront_planner.statements.structs import Query
-from sqlfront_values.errors import DataError, Error, NotSupportedError, ProgrammingError, spark_error
+from sqlfront_values.errors import (
+    NO_MEMORY,
+    DataError,
+    Error,
+    NotSupportedError,
+    ProgrammingError,
+    spark_error,
+)
 from sqlfront_values.expressions import Column
 
 if TYPE_CHECKING:
@@ -83,6 +91,18 @@ def overflow_of(table: str) -> Iterator[None]:
                 f"Fail to insert into `{table}`: {error.message}",
                 condition="CAST_OVERFLOW_IN_TABLE_INSERT",
             ) from error
+        raise
+
+
+@contextmanager
+def _backups_told(backups: int) -> Iterator[None]:
+    """Return a context whose errors for a lack of memory say that the rows have ``backups`` backups."""
+    try:
+        yield
+    except Error as error:
+        if backups and error.sqlstate == NO_MEMORY and error.hint is None:
+            times = "twice" if backups == 1 else f"{backups + 1} times"
+            error.hint = f"each row is in memory {times}; a table with OPTIONS (backups 0) has no backups"
         raise
 
 
@@ -178,7 +198,8 @@ class StatementRun(msgspec.Struct, frozen=True):
         context = self.context
         store = StorageTarget(version.table.name, version.processor, keys, version.backup_processors, HOME)
         planned = plan_logical(plan, context.settings, context.target, store)
-        return version.publish(self.submit(planned).batches())
+        with _backups_told(version.table.backups):
+            return version.publish(self.submit(planned).batches())
 
     def writing(self, table: Table) -> AbstractContextManager[bool]:
         """Return a context in which no other session of the cluster writes to the table's files; at its end,

@@ -62,7 +62,8 @@ class ChangeWay(_CommandWay, eq=False, gc=False):
 
     def run(self, request: StatementRequest) -> Result | Replan:
         """Run the cached plan of the DELETE or UPDATE, and return the statement's result."""
-        return changes.change_again(StatementRun(self.context, request), self.plan, self.values)
+        with self.context.watched(request.query):
+            return changes.change_again(StatementRun(self.context, request), self.plan, self.values)
 
 
 class InsertWay(_CommandWay, eq=False, gc=False):
@@ -75,7 +76,8 @@ class InsertWay(_CommandWay, eq=False, gc=False):
     def run(self, request: StatementRequest) -> Result | Replan:
         """Run the cached plan of the INSERT, or the statement anew if the rows need a job; return the
         statement's result."""
-        made = insertions.insert_again(StatementRun(self.context, request), self.plan, self.values)
+        with self.context.watched(request.query):
+            made = insertions.insert_again(StatementRun(self.context, request), self.plan, self.values)
         return CommandWay(self.context, parse(request.text)).run(request) if made is None else made
 
 

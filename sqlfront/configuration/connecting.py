@@ -9,6 +9,7 @@ environment changes neither that nor the credentials.
 import os
 from collections.abc import Mapping
 from typing import Final
+from urllib.parse import quote
 
 import msgspec
 from msgspec.structs import asdict, replace
@@ -17,7 +18,7 @@ from sqlfront.config import Config, Launcher
 from sqlfront.configuration.file import default_path, load
 from sqlfront.configuration.options import OPTIONS, OptionScope, did_you_mean
 from sqlfront.configuration.redaction import without_secrets
-from sqlfront.configuration.urls import parse_url
+from sqlfront.configuration.urls import not_an_address, parse_url
 from sqlfront_values.errors import ProgrammingError
 
 #: The variable with the URL or name that is used without an argument.
@@ -101,9 +102,13 @@ def _of_name(name: str) -> dict[str, object]:
     if connection is None:
         where = f"in {file.path}" if file.path else f"and no file {default_path()}"
         known = did_you_mean(name, sorted(file.connections)) if file.connections else "no connection is known"
+        hint = "The name of a connection has no colon; a URL begins with sqlfront:"
+        if os.path.isdir(name):
+            hint = (
+                "The folder of a cluster is given as cluster=... (--cluster), a warehouse as sqlfront:FOLDER"
+            )
         raise ProgrammingError(
-            f"there is no connection {without_secrets(name)[:80]!r} {where}; {known}."
-            " The name of a connection has no colon; a URL begins with sqlfront:"
+            f"there is no connection {without_secrets(name)[:80]!r} {where}; {known}. {hint}"
         )
     options = _expanded(connection.options)
     if connection.url is None:
@@ -118,14 +123,15 @@ def _of_name(name: str) -> dict[str, object]:
 
 def _expanded(options: Mapping[str, object]) -> dict[str, object]:
     """Return the options, with those added that the address in the option ``cluster`` gives, such as a
-    secret. Raises ProgrammingError for a malformed address."""
+    secret. The address may also be the path of the cluster's folder. Raises ProgrammingError for a malformed
+    address."""
     address = options.get("cluster")
     if not isinstance(address, str):
         return dict(options)
     if not address.startswith(_ADDRESS):
-        raise ProgrammingError(
-            f"{without_secrets(address)!r} is not the address of a cluster; use {_ADDRESS[0]}host:port"
-        )
+        if not os.path.isdir(address):
+            raise not_an_address(address)
+        address = f"{_ADDRESS[0]}{quote(os.path.abspath(address))}"
     parsed = parse_url(f"sqlfront+cluster:{address.partition(':')[2]}")
     return {**parsed.options, **options, "cluster": parsed.cluster}
 

@@ -12,7 +12,7 @@ from sqlfront_planner.binder.names.shown_names import nearest_words
 from sqlfront_values.errors import ProgrammingError
 
 #: The value of an option.
-OptionValue = int | float | bool | str | tuple[str, ...]
+OptionValue = int | float | bool | str | tuple[str, ...] | dict[str, str | float | bool]
 
 _INTEGER: Final = r"[+-]?[0-9]{1,18}"
 _NUMBER: Final = r"[+-]?([0-9]{1,18}(\.[0-9]{0,18})?|\.[0-9]{1,18})([eE][+-]?[0-9]{1,3})?"
@@ -39,11 +39,20 @@ class OptionKind(Enum):
     """One text with the folders separated as in PATH, or in TOML a list of texts."""
     NAMES = "names separated by commas"
     """In TOML also a list of texts."""
+    PAIRS = "names and values, as in parallelism=4,lease=10min"
+    """In TOML also a table."""
 
 
 #: Kinds whose values TOML writes as texts.
 _TEXTS: Final = frozenset(
-    [OptionKind.SIZE, OptionKind.TEXT, OptionKind.CHOICE, OptionKind.FOLDERS, OptionKind.NAMES]
+    [
+        OptionKind.SIZE,
+        OptionKind.TEXT,
+        OptionKind.CHOICE,
+        OptionKind.FOLDERS,
+        OptionKind.NAMES,
+        OptionKind.PAIRS,
+    ]
 )
 
 
@@ -133,6 +142,8 @@ class ConnectionOption(msgspec.Struct, frozen=True):
                 return text if text in ("all", "none") else _several(text.split(os.pathsep))
             case OptionKind.NAMES:
                 return _several([name.strip() for name in text.split(",")])
+            case OptionKind.PAIRS:
+                return _pairs([pair.partition("=") for pair in text.split(",")])
             case OptionKind.TEXT:
                 return text or None
 
@@ -152,7 +163,19 @@ class ConnectionOption(msgspec.Struct, frozen=True):
                 isinstance(each, str) for each in value
             ):
                 return _several(value)
+            case OptionKind.PAIRS, dict() if value and all(
+                isinstance(each, str | int | float) for each in value.values()
+            ):
+                return value
         return None
+
+
+def _pairs(parts: Sequence[tuple[str, str, str]]) -> dict[str, str | float | bool] | None:
+    """Return the values by name; None if a name or a value is missing, or a name is there twice. ``parts``:
+    name, equals sign and value of each pair."""
+    pairs: dict[str, str | float | bool] = {name.strip(): value.strip() for name, _, value in parts}
+    is_whole = len(pairs) == len(parts) and all(name and value for name, value in pairs.items())
+    return pairs if is_whole else None
 
 
 def _several(texts: Sequence[str]) -> tuple[str, ...] | None:
@@ -166,7 +189,7 @@ OPTIONS: Final = (
     ConnectionOption(
         "cluster",
         OptionKind.TEXT,
-        "address of the cluster that the session joins",
+        "address or folder of the cluster that the session joins",
         OptionScope.CLUSTER,
         in_url=False,
     ),
@@ -223,7 +246,7 @@ OPTIONS: Final = (
         OptionKind.SIZE,
         "bytes that all running statements and memory tables hold together",
     ),
-    ConnectionOption("query_memory_limit", OptionKind.SIZE, "bytes that one statement holds"),
+    ConnectionOption("query_memory_limit", OptionKind.SIZE, "bytes that one statement holds, on each member"),
     ConnectionOption("timeout", OptionKind.NUMBER, "seconds that a statement takes; default: no limit"),
     ConnectionOption("time_zone", OptionKind.TEXT, "time zone of TIMESTAMP values; default: UTC"),
     ConnectionOption("warehouse", OptionKind.TEXT, "folder of tables in a file format without LOCATION"),
@@ -240,7 +263,8 @@ OPTIONS: Final = (
     ConnectionOption(
         "backups",
         OptionKind.INTEGER,
-        "backups of memory tables on other members, 0 to 2; default: 1 for members in processes",
+        "backups of memory tables on other members, 0 to 2; default: the cluster's, or 1 for members in"
+        " processes",
     ),
     ConnectionOption(
         "handover_timeout",
@@ -262,6 +286,11 @@ OPTIONS: Final = (
         "job_recovery",
         OptionKind.BOOLEAN,
         "take over the jobs whose process is gone; default: false",
+    ),
+    ConnectionOption(
+        "job_options",
+        OptionKind.PAIRS,
+        "options of durable jobs, unless `CREATE JOB` gives the option; default: none",
     ),
     ConnectionOption(
         "query_history", OptionKind.INTEGER, "number of ended statements in `sys.queries`; default: none"

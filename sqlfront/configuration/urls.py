@@ -5,7 +5,7 @@
 ``sqlfront:///path``                a folder: a session with that warehouse; a socket: the socket's cluster
 ``sqlfront://``                     the cluster that was started on this machine
 ``sqlfront://host:port``            a cluster; also ``sqlfront+cluster://host:port``
-``sqlfront+cluster:///path``        the cluster of the socket
+``sqlfront+cluster:///path``        the cluster of the socket, or of the folder with the cluster's files
 
 Options follow a question mark: ``?members=3&timeout=5``. A password, as in ``sqlfront://:password@host:port``,
 is the cluster's secret. All parts may be percent-encoded, and secrets with ``/ ? # @ % &`` have to be.
@@ -78,6 +78,14 @@ def parse_url(url: str) -> ParsedUrl:
     if place.startswith("/"):
         return _at_path(unquote(place), options, url, is_cluster=is_cluster)
     return ParsedUrl(_CLUSTER + _checked_authority(place, url), options)
+
+
+def not_an_address(text: str) -> ProgrammingError:
+    """Return the error of a text that is neither the address nor the folder of a cluster."""
+    return ProgrammingError(
+        f"{_shown(text)!r} is neither the address of a cluster, such as {_CLUSTER}host:port, nor a folder"
+        " that exists"
+    )
 
 
 def _options(query: str | None, url: str) -> dict[str, OptionValue]:

@@ -221,6 +221,17 @@ def job_settings(options: Mapping[str, str]) -> JobSettings:
     )
 
 
+def with_defaults(options: Mapping[str, str], defaults: Mapping[str, str | float]) -> dict[str, str]:
+    """Return the options of a job, and the ``defaults`` for those that the job doesn't give; the values as
+    texts. Names are found in any letter case.
+
+    >>> with_defaults({"Lease": "1 min"}, {"lease": 5, "parallelism": 4})
+    {'parallelism': '4', 'Lease': '1 min'}
+    """
+    given = {name.lower() for name in options}
+    return {name: str(value) for name, value in defaults.items() if name.lower() not in given} | dict(options)
+
+
 def _parsed(kind: str, text: str) -> float | None:
     match kind:
         case "count":

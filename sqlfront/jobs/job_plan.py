@@ -1,7 +1,7 @@
 """The plan of a durable job, which the job's log stores so that any process can run the job."""
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 
 import msgspec
@@ -19,15 +19,16 @@ from sqlfront_connectors.files import FileTable
 from sqlfront_connectors.files.scan import FileScan
 from sqlfront_connectors.files.table_files import TableFiles
 from sqlfront_connectors.memory import MemoryTable
-from sqlfront_engine.dag import DAG
+from sqlfront_engine.dag import DAG, Vertex
 from sqlfront_engine.durable.event_store.events import JobSubmitted
-from sqlfront_engine.durable.stages import StagePlan, cut
+from sqlfront_engine.durable.stages import JobStage, StagePlan, cut
+from sqlfront_engine.processors.sources.split_scan import SourceUnavailableError
 from sqlfront_planner.binder.relations.range_table import RangeTable
 from sqlfront_planner.logical import LogicalPlan, LogicalScan, all_nodes
 from sqlfront_planner.plan import QueryPlan
 from sqlfront_planner.planning import PlanTarget, plan_logical
 from sqlfront_planner.shared_rows import SharedRows, shared_rows
-from sqlfront_values.errors import NotSupportedError, OperationalError
+from sqlfront_values.errors import NotSupportedError
 from sqlfront_values.settings import Settings
 
 
@@ -70,12 +71,12 @@ class JobPlan(msgspec.Struct, frozen=True, array_like=True):
         """Cut the DAG into stages, and return the plan of the stages."""
         return cut(decode_dag(self.dag))
 
-    def check_files(self) -> None:
-        """Raise OperationalError (40001) if a file that the job reads has changed since the job was planned:
-        the job would mix rows of two versions."""
+    def check_files(self, paths: Collection[str] | None = None) -> None:
+        """Raise SourceUnavailableError (40001) if a file that the job reads has changed since the job was
+        planned: the job would mix rows of two versions. ``paths``: the files to look at, None = all."""
         for file in self.files:
-            if _source_file(file.path) != file:
-                raise OperationalError(
+            if (paths is None or file.path in paths) and _source_file(file.path) != file:
+                raise SourceUnavailableError(
                     f"{file.path}, which the job reads, has changed since the job was created; "
                     "create the job anew",
                     sqlstate="40001",
@@ -168,8 +169,20 @@ def _check_durable(name: str, table: Table) -> None:
     raise error
 
 
-def _paths(dag: DAG) -> Iterator[str]:
-    for vertex in dag:
+def check_of_sources(plan: JobPlan, dag: DAG) -> Callable[[JobStage], None]:
+    """Return a function that raises SourceUnavailableError (40001) if a file that the tasks of a stage read
+    has changed since the job was planned. ``dag``: the DAG of the ``plan``."""
+    paths = {vertex.name: frozenset(_paths([vertex])) for vertex in dag}
+
+    def check(stage: JobStage) -> None:
+        if read := frozenset[str]().union(*(paths[name] for name in stage.vertices)):
+            plan.check_files(read)
+
+    return check
+
+
+def _paths(vertices: Iterable[Vertex]) -> Iterator[str]:
+    for vertex in vertices:
         if isinstance(vertex.processor, FileScan):
             yield from (file.path for file in vertex.processor.version.files)
 
@@ -177,6 +190,12 @@ def _paths(dag: DAG) -> Iterator[str]:
 def _source_file(path: str) -> SourceFile:
     try:
         found = os.stat(path)
+    except FileNotFoundError as error:
+        raise SourceUnavailableError(
+            f"{path}, which the job reads, has been removed since the job was created", sqlstate="40001"
+        ) from error
     except OSError as error:
-        raise OperationalError(f"{path}, which the job reads, can't be read: {error.strerror}") from error
+        raise SourceUnavailableError(
+            f"{path}, which the job reads, can't be read: {error.strerror}"
+        ) from error
     return SourceFile(path, found.st_size, found.st_mtime_ns)

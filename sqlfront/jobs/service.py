@@ -16,8 +16,8 @@ from msgspec.structs import replace
 
 from sqlfront.jobs import interpreter_end
 from sqlfront.jobs.durable_job import DurableJob
-from sqlfront.jobs.job_options import job_settings
-from sqlfront.jobs.job_plan import JobPlan, PlannedJob, decode_job_plan, settings_of
+from sqlfront.jobs.job_options import job_settings, with_defaults
+from sqlfront.jobs.job_plan import JobPlan, PlannedJob, check_of_sources, decode_job_plan, settings_of
 from sqlfront.jobs.job_resources import JobResources
 from sqlfront.jobs.job_session import JobSession
 from sqlfront.jobs.job_status import DurableJobStatus, JobPhase, status_of, unreadable
@@ -90,16 +90,18 @@ class JobService(ClosingContext):
         session: JobSession,
         members: TaskMembers | None = None,
         memory_limit: int | None = None,
+        job_options: Mapping[str, str | float] | None = None,
     ) -> None:
         """Open the store; nothing is created before the first job. ``engine``: runs the tasks, unless there
         are ``members`` of a cluster to run them. ``session``: the session that the service belongs to.
         ``memory_limit``: the bytes that the tasks of one job may hold together in a process, None = all that
-        the process has. Raises OperationalError for a URL of a storage that can't hold jobs, or whose library
+        the process has. ``job_options``: the options of new jobs that don't give them, None = the defaults.
+        Raises OperationalError for a URL of a storage that can't hold jobs, or whose library
         is not installed."""
         self._store = JobStore.open(address, clock=engine.clock)
         self._stored = StoredJobs(self._store)
         self._engine, self._session, self._members = engine, session, members
-        self._memory_limit = memory_limit
+        self._memory_limit, self._job_options = memory_limit, dict(job_options or {})
         self._incarnation = secrets.token_hex(8)
         self._member = f"process-{os.getpid()}" if members is None else members.coordinator.name
         self._lock = threading.RLock()
@@ -143,6 +145,7 @@ class JobService(ClosingContext):
         job of the same name that the new job replaces, and that doesn't run; None = there is no such job.
         Raises ProgrammingError for a wrong option, and for a name that another job of the store has;
         OperationalError if the store can't be written, or another process owns it."""
+        options = with_defaults(options, self._job_options)
         chosen = job_settings(options)
         self._check_outputs(chosen.tasks, planned.plan)
         with self._changing():
@@ -166,7 +169,7 @@ class JobService(ClosingContext):
                 engine_version=version("sqlfront"),
                 arrow_version=pa.__version__,
                 settings=_texts(settings),
-                options=dict(options),
+                options=options,
                 replaces=replaces,
             )
             target = self._session.target(submitted)
@@ -336,7 +339,10 @@ class JobService(ClosingContext):
         options = replace(options, buckets=buckets_for(plan.input_size, options, runner.task_memory))
         folder = self._folder(submitted.job)
         speculation = Speculation(self._engine.clock) if options.speculation else None
-        coordinator = Coordinator(stages, state, log, runner, folder, options, target, splits, speculation)
+        check = check_of_sources(plan, stages.dag)
+        coordinator = Coordinator(
+            stages, state, log, runner, folder, options, target, splits, speculation, check
+        )
         return coordinator, runner
 
     def _runner(

@@ -12,11 +12,12 @@ from typing import Final
 import msgspec
 import pyarrow as pa
 
-from sqlfront_cluster.members.member_list import CHANGED
+from sqlfront_cluster.members.protocol.member_list import CHANGED
 from sqlfront_connectors.base import Location, ScanPlan, ScanRequest, TableStatistics
 from sqlfront_connectors.memory.exchange.loads import HeldVersion
 from sqlfront_connectors.memory.segments.chunks import judged
-from sqlfront_connectors.memory.spread.table import SpreadSnapshot, SpreadTable
+from sqlfront_connectors.memory.spread.snapshot import SpreadSnapshot
+from sqlfront_connectors.memory.spread.table import SpreadTable
 from sqlfront_connectors.memory.spread.version_scan import VersionScan
 from sqlfront_engine.closing import ClosingContext
 from sqlfront_values.errors import OperationalError

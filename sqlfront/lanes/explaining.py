@@ -13,7 +13,7 @@ from sqlfront.lanes.request import StatementRequest
 from sqlfront.results.python_values import rows_batch
 from sqlfront.results.result import Result, command_result
 from sqlfront_connectors.memory.spread.backups import BackupState
-from sqlfront_connectors.memory.spread.table import SpreadSnapshot
+from sqlfront_connectors.memory.spread.snapshot import SpreadSnapshot
 from sqlfront_engine.job_statistics import JobStatistics
 from sqlfront_engine.processors.sources.held_rows import HeldBatches
 from sqlfront_planner.explain import shown
@@ -53,12 +53,19 @@ def of_rows(
     for a row program, so that a job has to run the query."""
     began, mode = time.perf_counter(), statement.mode
     owners = () if context.cluster is None else context.cluster.member_list.owners
+
+    def owners_of(snapshot: object) -> Sequence[str]:
+        """Return the members with the rows, which other members may own by now."""
+        held = snapshot.owners if isinstance(snapshot, SpreadSnapshot) else ()
+        return held or owners
+
     found = explained_rows(
         plan,
         values,
         context.settings,
         analyze=mode.is_analyze,
         owners=owners,
+        owners_of=owners_of,
         backups=backups_read,
         draws=statement.format is ExplainFormat.DAG,
     )

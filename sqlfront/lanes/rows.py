@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from sqlfront.lanes.own import OwnWay
 from sqlfront.lanes.request import Cause, Replan, StatementRequest
@@ -10,6 +10,7 @@ from sqlfront.results.result import Result, RowsResult
 from sqlfront_engine.row_programs.program import NotByRows
 from sqlfront_planner.lanes import Lane
 from sqlfront_planner.row_compiler.row_plan import RowPlan
+from sqlfront_values.errors import OperationalError
 from sqlfront_values.lazy_modules import lazy_module
 
 if TYPE_CHECKING:
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 else:
     explaining = lazy_module("sqlfront.lanes.explaining")
 
+#: The SQLSTATE of lookups on a member that is lost or has left.
+_LOST: Final = "08006"
 _MANY: "Replan" = Replan(Cause.NOT_BY_ROWS, "the rows are too many for a row program")
 
 
@@ -42,7 +45,8 @@ class RowsWay(OwnWay, eq=False, gc=False):
 
     def run(self, request: StatementRequest) -> Result | Replan:
         """Run the row program, and return its rows as a result; return a Replan if the rows are too many for
-        a row program, so that a job has to run the query."""
+        a row program, so that a job has to run the query, or if a member was lost that was asked for rows, so
+        that others have to be asked."""
         began, settings = time.perf_counter(), self.context.options.settings
         try:
             rows = self.plan.rows(self.values, settings, request.query)
@@ -50,6 +54,10 @@ class RowsWay(OwnWay, eq=False, gc=False):
             if request.query is not None:
                 request.query.rows_by_programs = None  # a job reads them again
             return _MANY
+        except OperationalError as error:
+            if error.sqlstate != _LOST or self.context.cluster is None:
+                raise
+            return Replan(Cause.MEMBERS_CHANGED, error.message, error)
         return RowsResult(self.plan, self.values, rows, settings, time.perf_counter() - began)
 
     def explain(self, request: StatementRequest, statement: "Explain") -> Result | Replan:

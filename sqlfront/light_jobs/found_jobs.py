@@ -11,10 +11,10 @@ from sqlfront.light_jobs.handle import Wait
 from sqlfront.light_jobs.job import Job
 from sqlfront.light_jobs.listing import listing
 from sqlfront.state.context import Context
-from sqlfront_cluster.members.listing import LISTING_TIMEOUT, wait_for_jobs
 from sqlfront_cluster.members.member import Member
-from sqlfront_cluster.members.outcomes import UNKNOWN_OUTCOME, AskedOutcome, JobOutcome
-from sqlfront_cluster.members.participation import member_lost
+from sqlfront_cluster.members.protocol.member_list import member_lost
+from sqlfront_cluster.members.questions.listing import LISTING_TIMEOUT, wait_for_jobs
+from sqlfront_cluster.members.questions.outcomes import UNKNOWN_OUTCOME, AskedOutcome, JobOutcome
 from sqlfront_engine.engine import Engine
 from sqlfront_engine.job_statistics import JobStatistics, JobStatus, JobSummary
 from sqlfront_engine.jobs.execution import Execution

@@ -1,12 +1,13 @@
 """The methods that light and durable jobs have in common as objects: waiting, futures and callbacks."""
 
 import asyncio
-import math
+import os
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator
 from concurrent.futures import Future
 
+from sqlfront_engine.forks import inherited
 from sqlfront_values.errors import InterfaceError
 
 #: Waits for the end of a job, at most the given number of seconds (None = without a limit). Returns whether
@@ -21,6 +22,7 @@ class JobHandle(ABC):
     def __init__(self) -> None:
         self._future: Future[None] | None = None
         self._making = threading.Lock()
+        self._process = os.getpid()
 
     @abstractmethod
     def _waiter(self) -> Wait:
@@ -41,7 +43,10 @@ class JobHandle(ABC):
         A thread of its own waits for the end and calls the future's callbacks, so that a callback may run
         statements or wait for other jobs. The future can't be cancelled; :meth:`cancel` cancels the job. So
         ``asyncio.wait_for(asyncio.wrap_future(job.future), 1)`` gives up the wait, and the job goes on.
+        Raises InterfaceError in a forked process, in which nobody would complete the future.
         """
+        if os.getpid() != self._process:
+            raise InterfaceError(inherited("the job"))
         with self._making:
             if self._future is None:
                 self._future = completed_by(self._waiter())
@@ -76,10 +81,10 @@ def _complete(future: "Future[None]", wait: Wait) -> None:
 
 
 def checked_timeout(timeout: float | None) -> float | None:
-    """Return ``timeout``, a number of seconds or None; a negative one as 0. Raises InterfaceError for another
-    value."""
+    """Return ``timeout``, a number of seconds or None; a negative one as 0, and one that threads can't wait
+    for as the longest one. Raises InterfaceError for another value."""
     if timeout is None:
         return None
-    if isinstance(timeout, bool) or not isinstance(timeout, int | float) or math.isnan(timeout):
+    if isinstance(timeout, bool) or not isinstance(timeout, int | float) or timeout != timeout:
         raise InterfaceError(f"a timeout is a number of seconds or None, not {timeout!r}")
-    return max(0.0, float(timeout))
+    return float(max(0.0, min(timeout, threading.TIMEOUT_MAX)))

@@ -1,7 +1,7 @@
 """The light jobs that run now, on all members."""
 
-from sqlfront_cluster.members.listing import JobListing, wait_for_jobs
 from sqlfront_cluster.members.member import Member
+from sqlfront_cluster.members.questions.listing import JobListing, wait_for_jobs
 from sqlfront_engine.engine import Engine
 
 

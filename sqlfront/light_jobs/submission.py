@@ -2,20 +2,23 @@
 
 import math
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import UnionType
 from typing import Final
 
+import msgspec
 import pyarrow as pa
 from msgspec.structs import replace
 
 from sqlfront import pipeline as pipelines
+from sqlfront.field_types import check_types
 from sqlfront.light_jobs.handle import Wait
 from sqlfront.light_jobs.job import Job
 from sqlfront.light_jobs.refusals import check_options
 from sqlfront.results.result import to_logical
 from sqlfront.state.context import Context
 from sqlfront_cluster import codec
-from sqlfront_engine.dag import DAG
+from sqlfront_engine.dag import DAG, Vertex
 from sqlfront_engine.engine import DEFAULT_CONFIG, JobConfig
 from sqlfront_engine.job_statistics import JobStatistics, JobStatus
 from sqlfront_engine.jobs.light_job import LightJob, ResultReader
@@ -25,10 +28,26 @@ from sqlfront_engine.processors.registry import is_registered
 from sqlfront_planner.pipeline.stages import Pipeline
 from sqlfront_values.errors import Error, InterfaceError, ProgrammingError
 from sqlfront_values.expressions import Literal
-from sqlfront_values.settings import DEFAULT_SETTINGS
+from sqlfront_values.java.surrogates import well_formed
+from sqlfront_values.settings import DEFAULT_SETTINGS, Settings
 
 #: The text of a DAG in listings.
 NAME: Final = "DAG"
+#: Options that aren't checked by their fields' types, and the classes of their values.
+_OBJECTS: Final[Mapping[str, type | UnionType]] = {
+    "settings": Settings,
+    "resources": Mapping,
+    "query": QueryRun | None,
+}
+_CHECKED_HERE: Final = frozenset(_OBJECTS)
+#: Fields of vertices and edges whose objects are checked by the DAG, or by the processors' own fields.
+_CHECKED_BY_DAG: Final = frozenset({"processor", "source", "destination"})
+#: The greatest values of options. Tables have at most as many partitions, too.
+_MOST: Final[Mapping[str, int]] = {
+    "memory_limit": (1 << 63) - 1,
+    "parallelism": (1 << 31) - 1,
+    "partition_count": 100_000,
+}
 #: Seconds between two looks of :meth:`.Job.join` whether the job waits for a reader of its result.
 _LOOK: Final = 0.5
 
@@ -55,39 +74,77 @@ def submit(
         config = replace(config, resources={**config.resources, **planned.resources})
     if dag is None:
         raise InterfaceError(f"submit takes a DAG or a Pipeline, not a {type(work).__name__}")
-    _check_own_processors(dag)
+    if isinstance(work, DAG):
+        _check_dag(dag)
+    else:
+        _check_own_processors(dag)
     now = time.time()
     run = context.cluster.submit if context.cluster is not None else context.engine.run
     return Job(SubmittedRun(run(dag, config), query, schema, now, context))
 
 
 def _checked(config: JobConfig) -> JobConfig:
-    """Return the options ``config`` of a job. Raises InterfaceError for a job on the thread of its reader,
-    ProgrammingError for a number out of its range."""
+    """Return the options ``config`` of a job, whose collections may be given as lists. Raises InterfaceError
+    for a job on the thread of its reader, ProgrammingError for a value of a wrong type or out of its
+    range."""
     if not isinstance(config, JobConfig):
         raise InterfaceError(f"the options of a job are a JobConfig, not a {type(config).__name__}")
+    check_types(config, _CHECKED_HERE)
+    for name, kind in _OBJECTS.items():
+        if not isinstance(value := getattr(config, name), kind):
+            shown = getattr(kind, "__name__", str(kind))
+            raise ProgrammingError(f"{name} must be of the type {shown}, not {type(value).__name__}")
     if config.inline:
         raise InterfaceError("a submitted job runs on threads of its own: submit it without inline=True")
     if config.timeout is not None and not 0 < config.timeout < math.inf:
         raise ProgrammingError(f"timeout must be a positive number of seconds, not {config.timeout}")
-    for name in ("memory_limit", "parallelism", "partition_count"):
+    for name, most in _MOST.items():
         value = getattr(config, name)
-        if value is not None and value < 1:
-            raise ProgrammingError(f"{name} must be at least 1, not {value}")
-    return config
+        if value is not None and not 1 <= value <= most:
+            bound = f"at least 1, not {value}" if value < 1 else f"at most {most}"
+            raise ProgrammingError(f"{name} must be {bound}")
+    required = config.required_partitions
+    return replace(
+        config,
+        description=well_formed(config.description),
+        required_partitions=None if required is None else frozenset(required),
+        required_members=tuple(config.required_members),
+    )
+
+
+def _check_dag(dag: DAG) -> None:
+    """Raise InterfaceError if a vertex or an edge of a DAG made by hand has a value of a wrong type, or one
+    that can't be sent to other members: such members break off the connection."""
+    for vertex in dag.vertices:
+        _check_types(f"vertex {vertex.name!r}", (vertex, vertex.only_on))
+        _check_processor(vertex)
+    for edge in dag.edges:
+        _check_types(f"edge {edge}", (edge, edge.config))
+
+
+def _check_types(what: str, structs: Iterable[msgspec.Struct | None]) -> None:
+    try:
+        for struct in structs:
+            if struct is not None:
+                check_types(struct, _CHECKED_BY_DAG)
+    except ProgrammingError as error:
+        raise InterfaceError(f"{what}: {error.message}") from error
 
 
 def _check_own_processors(dag: DAG) -> None:
     """Raise InterfaceError if a processor of a user's own class has a parameter that is not of its field's
     type, or that can't be sent to other members."""
-    for vertex in dag:
-        kind = type(vertex.processor)
-        if is_registered(kind):
-            continue
-        try:
-            codec.decode(codec.encode(vertex.processor), kind, user_code=True)
-        except Error as error:
-            raise InterfaceError(f"vertex {vertex.name!r}, processor {place_of(kind)}: {error}") from error
+    for vertex in dag.vertices:
+        if not is_registered(type(vertex.processor)):
+            _check_processor(vertex)
+
+
+def _check_processor(vertex: Vertex) -> None:
+    kind = type(vertex.processor)
+    try:
+        codec.decode(codec.encode(vertex.processor), kind, user_code=True)
+    except Error as error:
+        raise InterfaceError(f"vertex {vertex.name!r}, processor {place_of(kind)}: {error}") from error
 
 
 def _session_config(context: Context, config: JobConfig) -> JobConfig:
@@ -142,8 +199,9 @@ class SubmittedRun:
         return True
 
     def cancel(self) -> None:
-        """Stop the job; do nothing if it has ended."""
-        self._query.cancel()
+        """Stop the job; do nothing if it has ended. Raises InterfaceError in a forked process."""
+        if self._job.status is JobStatus.RUNNING:
+            self._query.cancel()
 
     def statistics(self) -> JobStatistics:
         """Return the statistics so far."""

@@ -23,6 +23,7 @@ from sqlfront.cluster.addresses import (
     run_directory,
     running_cluster,
 )
+from sqlfront.cluster.cluster_settings import ClusterSettings, begin_with
 from sqlfront.cluster.credentials import Credentials, Protection, security_of
 from sqlfront.cluster.private_folder import PrivateFolder
 from sqlfront.cluster.processes import SERVICE
@@ -31,13 +32,14 @@ from sqlfront.cluster.service import service
 from sqlfront.config import check_job_store
 from sqlfront.shell.encryption_arguments import add_encryption
 from sqlfront.shell.member import MemberStart, run_by_address, run_in_directory
+from sqlfront.shell.ways_in import for_others, ways_in
 from sqlfront_cluster.launchers.end_of_process import EndOfProcess
 from sqlfront_cluster.launchers.handover_rules import HANDOVER_TIMEOUT, HandoverRules
 from sqlfront_cluster.launchers.keeper_office import CREDENTIALS, STOPPING, HeldOffice, RunFile
 from sqlfront_cluster.launchers.local import STOP_TIMEOUT, LocalCluster
 from sqlfront_cluster.launchers.running import MemberOptions, RunningMember
-from sqlfront_cluster.members.listing import JobListing, wait_for_jobs
-from sqlfront_cluster.members.member_list import MemberList
+from sqlfront_cluster.members.protocol.member_list import MemberList
+from sqlfront_cluster.members.questions.listing import JobListing, wait_for_jobs
 from sqlfront_cluster.network.addresses import Address
 from sqlfront_engine.file_access import FileAccess
 from sqlfront_engine.processors.own_classes import is_module_name
@@ -46,6 +48,8 @@ from sqlfront_values.errors import Error, OperationalError, ProgrammingError
 #: Seconds that starting and stopping may take: far longer than either takes, since the limit only ends a wait
 #: for a process that hangs.
 PATIENCE: Final = 60.0
+#: The file in a cluster's folder with what the launcher has logged.
+_LOG: Final = "launcher.log"
 #: Characters of a query's text to show, so that the other columns of the listing fit beside the text.
 QUERY_WIDTH: Final = 60
 
@@ -72,6 +76,8 @@ def _member(options: argparse.Namespace) -> int:
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     if options.join is not None and options.directory is not None:
         raise ProgrammingError("the keeper is found by --join or by --directory, not by both")
+    if options.join is not None and options.backups is not None:
+        raise ProgrammingError("--backups is for a cluster that the member begins, not for one that it joins")
     start = MemberStart(
         options.bind,
         _member_protection(options),
@@ -81,6 +87,7 @@ def _member(options: argparse.Namespace) -> int:
         _processor_modules(options),
         _handover(options),
         options.job_store,
+        ClusterSettings(options.backups),
     )
     if options.directory is not None:
         return run_in_directory(start, options.directory)
@@ -151,28 +158,10 @@ def _start(options: argparse.Namespace) -> int:
         running = running_cluster(directory)
         if running is not None:
             raise OperationalError(f"the cluster of {directory.path} runs already, at {running.address}")
-        command = [sys.executable, "-m", "sqlfront", "cluster", "run", "-n", str(options.members)]
-        command += ["--directory", str(directory.path)]
-        if options.bind is not None:
-            command += ["--bind", options.bind]
-        if options.metrics is not None:
-            service_settings(options, options.members - 1)
-            command += ["--metrics", options.metrics]
-        command += ["--tracing"] * options.tracing
-        if options.job_store is not None:
-            command += ["--job-store", options.job_store]
-        for said in options.file_access or ():
-            command += ["--file-access", said]
-        for name in ("certificate", "key", "authority"):
-            if getattr(options, name) is not None:
-                command += [f"--{name}", getattr(options, name)]
-        for name in _processor_modules(options):
-            command += ["--processor-module", name]
-        command += ["--handover-timeout", str(_handover(options).timeout)]
-        command += ["--force-leave"] * options.force_leave
-        command += ["--insecure"] * options.insecure + ["--allow-user-code"] * options.allow_user_code
-        directory.create("launcher.log")
-        with os.fdopen(directory.open("launcher.log", os.O_WRONLY), "wb") as log:
+        command = [sys.executable, "-m", "sqlfront", "cluster", "run", *_said(options, directory.path)]
+        log_name = f"launcher.{os.getpid()}.log"
+        directory.create(log_name)
+        with os.fdopen(directory.open(log_name, os.O_WRONLY), "wb") as log:
             process = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log, start_new_session=True
             )
@@ -181,12 +170,43 @@ def _start(options: argparse.Namespace) -> int:
             told = process.stdout.read().decode()
         if not told:
             code = process.wait()
-            tail = directory.read("launcher.log").decode("utf-8", "replace")[-2000:]
-            nothing = f"exit code {code}, and nothing is in {directory.path}/launcher.log; is the disk full?"
+            tail = directory.read(log_name).decode("utf-8", "replace")[-2000:]
+            if has_launcher(directory):  # of another command: the log in use is its own
+                directory.remove(log_name)
+            else:
+                directory.rename(log_name, _LOG)
+            nothing = f"exit code {code}, and nothing is in its log; is the disk full?"
             raise OperationalError(f"the cluster could not be started:\n{tail or nothing}")
+        directory.rename(log_name, _LOG)
     process.returncode = 0  # the launcher goes on without this process
     print(told, end="")
+    print(*ways_in(None if options.directory is None else directory.path.absolute()), sep="\n")
+    if options.certificate is not None:
+        print("give --certificate, --key and --authority (in Python: certificate, key, authority), too")
     return 0
+
+
+def _said(options: argparse.Namespace, directory: Path) -> list[str]:
+    """Return the arguments of ``sqlfront cluster run`` for those of ``start``. Raises ProgrammingError for
+    arguments that no member takes."""
+    if options.metrics is not None:
+        service_settings(options, options.members - 1)
+    said = {
+        "members": [options.members],
+        "directory": [directory],
+        "file-access": options.file_access or (),
+        "processor-module": _processor_modules(options),
+        "handover-timeout": [_handover(options).timeout],
+        **{
+            name: [value]
+            for name in ("bind", "metrics", "job-store", "certificate", "key", "authority", "backups")
+            if (value := getattr(options, name.replace("-", "_"))) is not None
+        },
+    }
+    # With "=": a value may begin with "-".
+    values = [f"--{name}={value}" for name, given in said.items() for value in given]
+    switches = ("tracing", "force-leave", "insecure", "allow-user-code")
+    return values + [f"--{name}" for name in switches if getattr(options, name.replace("-", "_"))]
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -234,10 +254,14 @@ def _keep(options: argparse.Namespace, directory: PrivateFolder, office: HeldOff
             own_certificates=options.certificate is not None,
             insecure=options.insecure,
         )
+        if options.backups is not None:
+            with cluster.client() as client:
+                begin_with(client, ClusterSettings(options.backups))
         office.announce(cluster.address, str(cluster.folder))
         print(f"{options.members} members run at {cluster.address}", flush=True)
-        if options.bind is not None:
-            print(f"for clients on other machines: {directory.path / CREDENTIALS}", flush=True)
+        own, file = options.certificate is not None, directory.path / CREDENTIALS
+        for line in for_others(cluster.address, file, own_certificates=own, insecure=options.insecure):
+            print(line, flush=True)
         os.close(sys.stdout.fileno())
         end.wait()
         if not office.is_held():
@@ -245,15 +269,26 @@ def _keep(options: argparse.Namespace, directory: PrivateFolder, office: HeldOff
 
 
 def _status(options: argparse.Namespace) -> int:
+    if _is_missing(options.directory):
+        return _none_runs(options.directory)
     with run_directory(options.directory) as directory:
         running = running_cluster(directory)
         if running is None:
-            print(f"no cluster runs in {directory.path}")
-            return 3
+            return _none_runs(directory.path)
         print(f"cluster at {running.address}, process {running.pid}")
         for line in describe(*_look(directory, running, options)):
             print(line)
     return 0
+
+
+def _is_missing(directory: str | None) -> bool:
+    """Return whether the given directory doesn't exist, which only the start of a cluster makes."""
+    return bool(directory) and not os.path.lexists(str(directory))
+
+
+def _none_runs(directory: str | Path) -> int:
+    print(f"no cluster runs in {directory}")
+    return 3
 
 
 def describe(members: MemberList, running: JobListing) -> list[str]:
@@ -274,7 +309,7 @@ def _look(
 ) -> tuple[MemberList, JobListing]:
     """Join the cluster as a client for a moment. Return the member list without this client, and the queries
     that run on the members."""
-    left = Credentials.parsed(directory.read(CREDENTIALS), CREDENTIALS)
+    left = Credentials.parsed(directory.read(CREDENTIALS), directory.path / CREDENTIALS)
     name = f"status-{os.getpid()}-{secrets.token_hex(2)}"
     member = MemberOptions(name, running.address, workers=1)
     with RunningMember(member, security_of(_protection(options).found(left))) as client:
@@ -284,11 +319,12 @@ def _look(
 
 
 def _stop(options: argparse.Namespace) -> int:
+    if _is_missing(options.directory):
+        return _none_runs(options.directory)
     with run_directory(options.directory) as directory:
         running = running_cluster(directory)
         if running is None:
-            print(f"no cluster runs in {directory.path}")
-            return 3
+            return _none_runs(directory.path)
         directory.create(STOPPING)  # a member that is the keeper ends the cluster instead of leaving it
         os.kill(running.pid, signal.SIGTERM)
         deadline = time.monotonic() + PATIENCE
@@ -339,6 +375,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_file_access(member)
     _add_user_code(member)
     _add_handover(member)
+    _add_backups(member, ", only for the member that begins the cluster")
     add_encryption(member)
     member.set_defaults(function=_member)
     cluster = commands.add_parser("cluster", help="members on this machine")
@@ -353,7 +390,7 @@ def _parser() -> argparse.ArgumentParser:
         action.add_argument("--directory", metavar="DIR", help="where the cluster's files are kept")
         action.set_defaults(function=function)
         if function in (_start, _run):
-            action.add_argument("-n", "--members", type=int, default=3, help="how many (default: 3)")
+            action.add_argument("-n", "--members", type=_count, default=3, help="how many (default: 3)")
             action.add_argument(
                 "--bind", metavar="ADDRESS", help="the keeper's address (default: a Unix socket)"
             )
@@ -366,9 +403,17 @@ def _parser() -> argparse.ArgumentParser:
             _add_file_access(action)
             _add_user_code(action)
             _add_handover(action)
+            _add_backups(action)
         if function is not _stop:
             add_encryption(action)
     return parser
+
+
+def _count(text: str) -> int:
+    """Return the number of members that ``text`` states. Raises ArgumentTypeError for less than one."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of members, 1 or more")
+    return int(text)
 
 
 def _add_observation(parser: argparse.ArgumentParser, metrics: str) -> None:
@@ -394,6 +439,16 @@ def _add_handover(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="a member that gets SIGTERM leaves also where the others have no room for its rows; these are"
         " lost (default: it stays, and another SIGTERM ends it)",
+    )
+
+
+def _add_backups(parser: argparse.ArgumentParser, more: str = "") -> None:
+    parser.add_argument(
+        "--backups",
+        type=int,
+        choices=(0, 1, 2),
+        help="number of other members that hold a copy of each row of a memory table, unless the table or the"
+        f" session says otherwise (default: 1){more}",
     )
 
 

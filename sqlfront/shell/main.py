@@ -215,8 +215,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--cluster",
         metavar="ADDRESS",
-        help="use a cluster and its tables: sqlfront://host:port, sqlfront:///path/of/its/socket, or sqlfront://"
-        " for the one that `sqlfront cluster start` has started",
+        help="use a cluster and its tables: sqlfront://host:port, the folder of its files, or sqlfront:// for"
+        " the one that `sqlfront cluster start` has started",
     )
     parser.add_argument(
         "--secret-file", metavar="FILE", help="holds the cluster's secret (default: $SQLFRONT_SECRET)"

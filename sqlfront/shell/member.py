@@ -10,6 +10,7 @@ from typing import Final
 import msgspec
 
 from sqlfront.cluster.addresses import run_directory
+from sqlfront.cluster.cluster_settings import DEFAULT_CLUSTER_SETTINGS, ClusterSettings, begin_with
 from sqlfront.cluster.credentials import Credentials, Protection, security_of
 from sqlfront.cluster.private_folder import PrivateFolder
 from sqlfront.cluster.run_files import begin_or_find, clear, leave_credentials, new_sockets
@@ -38,7 +39,8 @@ class MemberStart(msgspec.Struct, frozen=True):
     ``protection``: the secret and the encryption as given. ``tables``: the member's service. ``files``: the
     files that it may open. ``user_code``: whether it runs functions that others send. ``modules``: modules
     whose processors it runs anyway. ``rules``: the bounds of its handover. ``store``: the path or URL of the
-    job store, which decides on the keeper if all members have it; None = none."""
+    job store, which decides on the keeper if all members have it; None = none. ``settings``: those of a
+    cluster that the member begins."""
 
     bind: str | None
     protection: Protection
@@ -48,6 +50,7 @@ class MemberStart(msgspec.Struct, frozen=True):
     modules: tuple[str, ...]
     rules: HandoverRules
     store: str | None = None
+    settings: ClusterSettings = DEFAULT_CLUSTER_SETTINGS
 
     @property
     def address(self) -> str:
@@ -72,7 +75,7 @@ class MemberStart(msgspec.Struct, frozen=True):
 
     def first(self, security: Security, office: OfficeTenure | None) -> FirstMember:
         """Begin a cluster, and return its keeper and first member."""
-        return FirstMember(
+        first = FirstMember(
             self.address,
             security,
             self.tables,
@@ -81,6 +84,12 @@ class MemberStart(msgspec.Struct, frozen=True):
             processor_modules=self.modules,
             office=office,
         )
+        try:
+            begin_with(first.running, self.settings)
+        except BaseException:
+            first.close()
+            raise
+        return first
 
     def serve(self, running: RunningMember, told: str, *, rules: HandoverRules | None = None) -> int:
         """Print the line ``told``, and run the member until its end; ``rules``: the bounds of its handover,
@@ -104,6 +113,10 @@ def run_by_address(start: MemberStart, keeper: str | None) -> int:
     if start.store is not None:
         return _begin_with_store(start, start.store, security)
     first = start.first(security, None)
+    logger.warning(
+        "the cluster, its memory tables and views end with this process: without --directory or --job-store"
+        " no other member can become the keeper"
+    )
     try:
         # The cluster ends with its keeper, so that nobody would read rows that were handed over.
         return start.serve(first.running, _keeps(first), rules=NO_HANDOVER)

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from sqlfront.commands.run import StatementRun
 from sqlfront.lanes.request import StatementRequest
-from sqlfront_connectors.memory.spread.table import SpreadSnapshot
+from sqlfront_connectors.memory.spread.snapshot import SpreadSnapshot
 from sqlfront_connectors.spark.failures import ours
 from sqlfront_connectors.spark.transfer import loading
 from sqlfront_planner.binder import NO_ARGUMENTS

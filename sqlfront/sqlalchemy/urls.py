@@ -3,9 +3,9 @@
 ``sqlfront://`` opens a session in this process. ``sqlfront:///folder`` does so with the folder as the
 session's warehouse (``sqlfront:////folder``: from the root, as in SQLite's URLs).
 ``sqlfront+cluster://:secret@host:port`` opens a session of the cluster at this address,
-``sqlfront+cluster:///path`` of the cluster at this Unix socket. Options follow a question mark, with the
-names and values of :mod:`sqlfront.configuration.options`; besides, ``spark`` says how to start a Spark
-session beside the session, and ``session`` gives the session a name, by which engines share it.
+``sqlfront+cluster:///path`` of the cluster in this folder, or at this Unix socket. Options follow a question
+mark, with the names and values of :mod:`sqlfront.configuration.options`; besides, ``spark`` says how to start
+a Spark session beside the session, and ``session`` gives the session a name, by which engines share it.
 """
 
 from typing import Final
@@ -66,11 +66,12 @@ def _cluster(url: URL) -> dict[str, OptionValue]:
 
 def _place(url: URL) -> str:
     """Return the cluster's address as :func:`sqlfront.connect` takes it behind ``sqlfront://``: host and
-    port, or the absolute path of a Unix socket. Raises ProgrammingError for a URL with both host and path."""
+    port, or the absolute path of a folder or Unix socket. Raises ProgrammingError for a URL with both host
+    and path."""
     if url.database and url.host:
         raise ProgrammingError(
             f"a cluster has no databases ({url.database}); write sqlfront+cluster://:secret@host:port, or"
-            " sqlfront+cluster:///path for a socket"
+            " sqlfront+cluster:///path for a cluster's folder or socket"
         )
     if url.database:
         return "/" + quote(url.database.lstrip("/"))

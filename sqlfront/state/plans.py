@@ -7,6 +7,7 @@ import msgspec
 from sqlfront_planner.lanes import Lane
 from sqlfront_planner.plan import QueryPlan
 from sqlfront_planner.row_compiler.row_plan import RowPlan
+from sqlfront_planner.table_changes.keyed import KeyedChange
 
 if TYPE_CHECKING:
     from sqlfront_connectors.memory.keyed_table import KeyedTable
@@ -15,12 +16,14 @@ if TYPE_CHECKING:
 class ChangePlan(msgspec.Struct, frozen=True, eq=False):
     """A cached plan of a DELETE or UPDATE of ``table``, which the catalog calls ``name``. ``rows``: the row
     plan (the plan of a row program) that finds the affected rows and, for UPDATE, their new values.
-    ``updates``: True for UPDATE, False for DELETE."""
+    ``updates``: True for UPDATE, False for DELETE. ``keyed``: the change as the table can make it without the
+    row plan, None = it can't."""
 
     table: "KeyedTable"
     name: str
     updates: bool
     rows: RowPlan
+    keyed: KeyedChange | None = None
 
     @property
     def lane(self) -> Lane:

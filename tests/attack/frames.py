@@ -13,8 +13,8 @@ import pyarrow as pa
 
 from sqlfront_cluster import codec
 from sqlfront_cluster.codec.placements import encode_placement
-from sqlfront_cluster.members.cluster_messages import MESSAGES, DocumentsSeen
-from sqlfront_cluster.members.messages import Data, Init
+from sqlfront_cluster.members.protocol.cluster_messages import MESSAGES, DocumentsSeen
+from sqlfront_cluster.members.protocol.messages import Data, Init
 from sqlfront_cluster.network.frames import HEADER, MAGIC, PROTOCOL_VERSION, FrameKind, encode_frame
 from sqlfront_cluster.network.handshake import CONTROL_TYPES
 from sqlfront_engine.dag import DAG, Edge

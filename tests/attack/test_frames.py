@@ -7,7 +7,7 @@ from contextlib import suppress
 import pytest
 
 from sqlfront_cluster.launchers.running import network_settings
-from sqlfront_cluster.members.cluster_messages import MESSAGES
+from sqlfront_cluster.members.protocol.cluster_messages import MESSAGES
 from sqlfront_cluster.network.line import Line
 from sqlfront_values.errors import OperationalError
 from tests.attack.fort import Fort

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sqlfront_cluster.members.member_list import NOBODY, MemberInfo, MemberList
+from sqlfront_cluster.members.protocol.member_list import NOBODY, MemberInfo, MemberList
 from sqlfront_connectors.memory.spread.backups import BackupState, HeldShare, held_shares
 
 #: Four partitions on three members, with a backup each.

@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 
 from sqlfront_connectors.base import Partitioning, insert_all
 from sqlfront_connectors.memory import MemoryTable
+from sqlfront_connectors.memory.segments.row_paths import batch_of, segment_of
+from sqlfront_connectors.memory.segments.segment import build_segment
 from sqlfront_values.arrow.arrays import from_values, to_python
 from sqlfront_values.columns.reading import value_reader
 from sqlfront_values.types import physical
@@ -100,3 +102,19 @@ def _batch(schema: pa.Schema, rows: list[tuple[object, ...]], *, encoded: bool) 
 
 def _number(row: tuple[object, ...]) -> Decimal:
     return Decimal(str(row[-1]))
+
+
+@given(_columns())
+def test_the_segment_of_one_row_is_that_of_its_batch(
+    columns: tuple[tuple[pa.DataType, ...], list[tuple[object, ...]]],
+) -> None:
+    types, rows = columns
+    schema = pa.schema([*((f"k{place}", kind) for place, kind in enumerate(types)), ("n", pa.int64())])
+    placed = Partitioning(tuple(range(len(types))), 7)
+    for number, row in enumerate(rows):
+        made = segment_of((*row, number), schema, placed)
+        built = build_segment([batch_of([(*row, number)], schema)], schema, placed)
+        assert made.batch.equals(built.batch)
+        assert made.offsets is not None
+        assert built.offsets is not None
+        assert made.offsets.tolist() == built.offsets.tolist()

@@ -2,6 +2,7 @@
 
 import datetime
 from collections.abc import Callable, Iterator
+from typing import cast
 
 import msgspec
 import pyarrow as pa
@@ -10,21 +11,23 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sqlfront_cluster.codec.rows import encode_rows
-from sqlfront_cluster.members.member_list import MemberInfo, MemberList
+from sqlfront_cluster.members.protocol.member_list import MemberInfo, MemberList
 from sqlfront_connectors.base import ColumnStatistics
 from sqlfront_connectors.memory.numbered_table import NumberedTable
+from sqlfront_connectors.memory.spread.published_table import PublishedTable
 from sqlfront_connectors.memory.spread.row_changes import NO_SHARE, RowChange, encode_change
 from sqlfront_connectors.memory.spread.share_statistics import (
     ShareStatistics,
+    decode_share_change,
     decode_statistics,
-    decode_statistics_change,
     encode_statistics,
 )
 from sqlfront_connectors.memory.spread.store import STORE, decode_question
 from sqlfront_connectors.memory.spread.table import SpreadTable, place_anew
+from sqlfront_connectors.memory.spread.version import TableVersion
 from sqlfront_values.errors import OperationalError
 from sqlfront_values.types import DAY_TIME_INTERVAL, TIMESTAMP
-from tests.connectors.test_spread import ALL, Members
+from tests.connectors.test_spread import ALL, MEMBERS, Members
 from tests.connectors.test_spread_rows import HERE, SCHEMA, THERE, find, keys_of, messages, table
 
 Rows = list[tuple[object, ...]]
@@ -126,12 +129,56 @@ def test_what_is_said_of_shares_is_what_a_job_says(members: Members) -> None:
     assert other.snapshot().held.known.rows == 50
 
 
+@given(
+    steps=st.lists(
+        st.tuples(
+            st.sampled_from(["add", "update", "delete", "keys"]), st.lists(st.integers(0, 40), max_size=3)
+        ),
+        max_size=25,
+    )
+)
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+def test_statistics_follow_any_changes(members: Members, steps: list[tuple[str, list[int]]]) -> None:
+    spread = table(members, *range(20), 7)
+    for how, keys in steps:
+        match how:
+            case "add":
+                spread.add_rows([(key, None if key % 3 else "added") for key in keys])
+            case "update":
+                update(spread, *dict.fromkeys(keys))
+            case "delete":
+                delete(spread, *dict.fromkeys(keys))
+            case "keys":
+                spread.change_keys([(key,) for key in dict.fromkeys(keys)], None)
+
+    held = spread.snapshot().held
+    rows = [row for found in find(spread, *((key,) for key in range(41))) for row in found]
+    present, values = {cast("int", key) for key, _ in rows}, [value for _, value in rows]
+    assert (held.known.rows, held.known.columns[0].distinct) == (len(rows), len(present))
+    if rows:
+        assert held.known.size == sum(share.size for share in members.shares(held.key))
+        of_keys, of_values = held.known.columns
+        assert cast("int", of_keys.minimum) <= min(present) <= max(present) <= cast("int", of_keys.maximum)
+        assert cast("int", of_values.nulls) >= values.count(None)
+        assert of_values.distinct or not any(values)
+
+
+def test_distinct_values_are_counted_while_a_table_grows(members: Members) -> None:
+    spread = table(members, 0)
+    for key in range(1, 60):
+        spread.add_rows([(key, f"value {key}")])
+
+    of_keys, of_values = spread.snapshot().held.known.columns
+    assert of_keys == ColumnStatistics(60, 0, 0, 59)
+    assert 60 // len(MEMBERS) // 2 <= cast("int", of_values.distinct) <= 60
+
+
 def test_a_change_that_fails_was_never_made(members: Members) -> None:
     spread = table(members, *range(50))
     key, keys = spread.snapshot().held.key, members.keys()
     rows = numbered(spread, 1)
-    members.deal_anew(["embedded-0", "embedded-1", "embedded-2"])
-    with pytest.raises(OperationalError, match="have moved"):
+    members.deal_anew(MEMBERS[:1])
+    with pytest.raises(OperationalError, match="were lost with"):
         spread.change_rows([(1, rows[0][-1])], stores=False)
 
     assert spread.snapshot().held.key == key
@@ -139,7 +186,8 @@ def test_a_change_that_fails_was_never_made(members: Members) -> None:
 
 
 class Overtaken(Members):
-    """Members of which a session asks for the member list just before another session publishes a version."""
+    """Members of which a session asks for the member list just before another session publishes a version;
+    a version of an overtaken one is refused, as by the keeper."""
 
     meanwhile: Callable[[], None] | None = None
 
@@ -150,8 +198,13 @@ class Overtaken(Members):
             meanwhile()
         return super().member_list
 
+    def publish(self, table: PublishedTable, version: TableVersion, dealt: int) -> None:
+        if version.number != table.snapshot().held.number + 1:
+            raise OperationalError("the table has changed", sqlstate="40001")
+        super().publish(table, version, dealt)
 
-def test_a_change_of_a_version_that_is_overtaken_says_that_partitions_have_moved() -> None:
+
+def test_a_change_of_a_version_that_is_overtaken_asks_the_owners_of_that_version() -> None:
     """The later version is in place, so that the present owner of the partition has a share of the former
     version, too, but one without the row."""
     members = Overtaken()
@@ -165,11 +218,35 @@ def test_a_change_of_a_version_that_is_overtaken_says_that_partitions_have_moved
         members.deal_anew([HERE, THERE])
         moved = [row for row in found if row[0] in keys_of(members, THERE, 20)]
         members.meanwhile = lambda: place_anew(spread)
-        with pytest.raises(OperationalError, match="have moved") as caught:
+        with pytest.raises(OperationalError, match="has changed") as caught:
             spread.change_rows(moved, stores=True)
+        assert members.read(spread) == [(key, str(key)) for key in range(20)]
 
     assert caught.value.sqlstate == "40001"
     assert former is not spread.snapshot()
+
+
+@pytest.mark.parametrize("backups", [0, 1])
+def test_rows_are_changed_where_they_are_after_their_partitions_have_moved(
+    members: Members, backups: int
+) -> None:
+    spread = table(members, *range(50))
+    spread.backups = backups
+    members.deal_anew(MEMBERS[1:] + MEMBERS[:1])
+    place_anew(spread)
+    placed = spread.snapshot().held
+    members.deal_anew(MEMBERS[::-1])
+    update(spread, 1, 2)
+    delete(spread, 3)
+
+    spread.add_rows([(100, "100"), (101, "101")])
+    made = spread.snapshot().held
+    assert (made.owners, made.dealt) == (placed.owners, placed.dealt)
+    expected = [(key, "new" if key in (1, 2) else str(key)) for key in (*range(50), 100, 101) if key != 3]
+    assert members.read(spread) == expected
+    place_anew(spread)
+    assert spread.snapshot().held.dealt == members.dealt()
+    assert members.read(spread) == expected
 
 
 def test_a_stopped_query_changes_nothing(members: Members) -> None:
@@ -211,7 +288,7 @@ def test_a_row_is_deleted_only_if_it_is_the_one_that_was_found(members: Members)
 def change(spread: SpreadTable, **changes: object) -> bytes:
     key = spread.snapshot().held.key
     assert key is not None
-    content = decode_question(encode_change("t@new", key, "t", 0, [(HERE, ([(0, 0)], [(1, "new")]))]))
+    content = decode_question(encode_change("t@new", key, "t", 0, False, [(HERE, ([(0, 0)], [(1, "new")]))]))
     assert isinstance(content, RowChange)
     ((owner, gone, added),) = content.changes
     share = changes.pop("owner", owner), changes.pop("gone", gone), changes.pop("added", added)
@@ -260,7 +337,9 @@ def test_changed_changes_are_refused_or_done(members: Members, places: list[tupl
             members.release(key)
     question = decode_question(bytes(content))
     if isinstance(question, RowChange):
-        assert answer == NO_SHARE or decode_statistics_change(answer, SCHEMA)
+        assert answer == NO_SHARE or (
+            decode_statistics(answer, SCHEMA) if question.whole else decode_share_change(answer, len(SCHEMA))
+        )
 
 
 @pytest.mark.parametrize(

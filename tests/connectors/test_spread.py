@@ -11,7 +11,7 @@ import pytest
 
 import sqlfront_connectors.registry  # noqa: F401 - makes the processors known
 from sqlfront_cluster.launchers.embedded import EmbeddedCluster
-from sqlfront_cluster.members.member_list import MemberInfo, MemberList
+from sqlfront_cluster.members.protocol.member_list import MemberInfo, MemberList
 from sqlfront_connectors.base import (
     ColumnStatistics,
     Location,
@@ -23,9 +23,11 @@ from sqlfront_connectors.base import (
 )
 from sqlfront_connectors.memory.segments.index import IndexDefinition
 from sqlfront_connectors.memory.segments.share import TableShare
+from sqlfront_connectors.memory.spread.published_table import PublishedTable
 from sqlfront_connectors.memory.spread.share_statistics import ShareStatistics, merged, nothing
 from sqlfront_connectors.memory.spread.store import STORE, TableStore
-from sqlfront_connectors.memory.spread.table import MOST_JOBS, SpreadTable, TableVersion, place_anew
+from sqlfront_connectors.memory.spread.table import SpreadTable, place_anew
+from sqlfront_connectors.memory.spread.version import MOST_JOBS, TableVersion
 from sqlfront_connectors.memory.spread.version_keys import LiveVersions
 from sqlfront_engine.dag import DAG, Edge, OnlyOn
 from sqlfront_engine.engine import JobConfig
@@ -73,19 +75,19 @@ class Members:
         for member in self.cluster.members:
             member.members = new
 
-    def begin_attempt(self, table: SpreadTable) -> None:
+    def begin_attempt(self, table: PublishedTable) -> None:
         pass
 
-    def end_attempt(self, table: SpreadTable, *, failed: bool) -> None:
+    def end_attempt(self, table: PublishedTable, *, failed: bool) -> None:
         pass
 
-    def begin_turn(self, table: SpreadTable) -> str:
+    def begin_turn(self, table: PublishedTable) -> str:
         return str(next(self.turns))
 
-    def end_turn(self, table: SpreadTable) -> None:
+    def end_turn(self, table: PublishedTable) -> None:
         pass
 
-    def publish(self, table: SpreadTable, version: TableVersion) -> None:
+    def publish(self, table: PublishedTable, version: TableVersion, dealt: int) -> None:
         self.live.add(version.key)
         table.adopt(version)
 
@@ -94,7 +96,7 @@ class Members:
     ) -> Mapping[str, bytes | memoryview]:
         return self.cluster.coordinator.requests.ask(service, questions, query)
 
-    def dropped(self, table: SpreadTable) -> None:
+    def dropped(self, table: PublishedTable) -> None:
         pass
 
     def release(self, key: str) -> None:
@@ -110,7 +112,7 @@ class Members:
     def keys(self) -> set[str]:
         return {key for store in self.stores.values() for key in store.keys_held}
 
-    def read(self, table: SpreadTable, request: ScanRequest = ALL) -> list[tuple[object, ...]]:
+    def read(self, table: PublishedTable, request: ScanRequest = ALL) -> list[tuple[object, ...]]:
         return self.run_scan(table.snapshot().scan(request))
 
     def run_scan(self, planned: ScanPlan) -> list[tuple[object, ...]]:

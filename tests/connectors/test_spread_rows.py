@@ -285,27 +285,28 @@ def test_an_empty_table_has_all_its_rows_here(shared: Members) -> None:
     assert snapshot.row_path((0,), (0,)) is None
 
 
-def test_where_shares_are_not_in_place_there_is_no_way(members: Members) -> None:
+def test_rows_are_found_where_they_are_after_their_partitions_have_moved(members: Members) -> None:
     spread = table(members, 1, 2, 3)
     path = spread.snapshot().row_path((0,), (0,))
     assert path is not None
 
     members.deal_anew(MEMBERS[::-1])
 
+    assert not spread.in_place
+    assert path.find([(1,)]) == [[(1,)]]
+    assert find(spread, (1,), (2,), (3,), (4,)) == [[(1, "1")], [(2, "2")], [(3, "3")], []]
+
+
+def test_without_a_member_with_rows_there_is_no_way(members: Members) -> None:
+    spread = table(members, 1, 2, 3)
+    path = spread.snapshot().row_path((0,), (0,))
+    assert path is not None
+
+    members.deal_anew(MEMBERS[:1])
+
     assert spread.snapshot().row_path((0,), (0,)) is None
     with pytest.raises(OperationalError, match="partitions of `t` have moved") as caught:
         path.find([(1,)])
-    assert caught.value.sqlstate == "40001"
-
-
-def test_a_member_that_knows_of_another_dealing_says_so(members: Members) -> None:
-    spread = table(members, *range(100))
-    (key,) = keys_of(members, THERE, 1)
-    for store in members.stores.values():
-        store._dealt = lambda: 17
-
-    with pytest.raises(OperationalError, match="partitions of `t` have moved") as caught:
-        find(spread, (key,))
     assert caught.value.sqlstate == "40001"
 
 
@@ -339,7 +340,7 @@ def test_a_path_holds_its_version(members: Members) -> None:
 def question(members: Members, spread: SpreadTable, **changes: object) -> bytes:
     key = spread.snapshot().held.key
     assert key is not None
-    fields = Lookup(key, "t", 0, (0,), (0, 1), msgspec.Raw(encode_rows([(1,)])))
+    fields = Lookup(key, "t", (0,), (0, 1), msgspec.Raw(encode_rows([(1,)])))
     return encode_lookup(msgspec.structs.replace(fields, **changes))
 
 
@@ -357,7 +358,6 @@ def question(members: Members, spread: SpreadTable, **changes: object) -> bytes:
         ({"keys": msgspec.Raw(b"\xc0")}, "malformed row"),
         ({"version": STORE}, "is gone"),
         ({"version": ""}, "is gone"),
-        ({"dealt": 9}, "have moved"),
     ],
 )
 def test_a_question_that_makes_no_sense(shared: Members, changes: dict[str, object], reason: str) -> None:

@@ -4,6 +4,7 @@ import pyarrow as pa
 
 from sqlfront_engine.edges.exchange import (
     FLOW_CONTROL_PERIOD,
+    MOST_WINDOW,
     EdgeStream,
     Parcel,
     ReceiverStatistics,
@@ -287,6 +288,18 @@ def test_differences_are_halved_toward_zero() -> None:
     periods(remote, 3, 1000, left_over=2)
 
     assert remote.statistics().window == 1001
+
+
+def test_a_fast_consumer_gets_no_window_that_would_fill_the_senders_outbox() -> None:
+    remote, notes = receiver(1000)
+    periods(remote, 20, 300 << 20)
+    assert MOST_WINDOW // 2 < remote.statistics().widest <= MOST_WINDOW
+    limits = [limit for limit in notes.sent if isinstance(limit, int)]
+    assert limits[-1] - remote.statistics().consumed <= MOST_WINDOW
+
+    begins_with_more, _ = receiver(2 * MOST_WINDOW)
+    periods(begins_with_more, 20, 300 << 20)
+    assert begins_with_more.statistics().widest == 2 * MOST_WINDOW
 
 
 # ---- the limit of a message

@@ -76,6 +76,14 @@ def test_a_missing_target_is_an_error() -> None:
         place(Demands(("z",), (), False), OWNERS, MEMBERS, "a")
 
 
+@pytest.mark.parametrize("coordinator", ["a", "z"])
+def test_a_job_does_not_run_without_a_required_member_that_has_left(coordinator: str) -> None:
+    """Its rows would be missing from the result; ``z`` runs no scan even where it coordinates the job."""
+    with pytest.raises(OperationalError, match="'z' has left") as caught:
+        place(NOTHING, OWNERS, MEMBERS, coordinator, required_members=("b", "z"))
+    assert caught.value.sqlstate == "40001"
+
+
 def test_without_data_members_there_is_no_job() -> None:
     with pytest.raises(OperationalError, match="no data member is left"):
         place(NOTHING, OWNERS, (), "client")

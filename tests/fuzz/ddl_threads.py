@@ -8,6 +8,7 @@ is gone or taken, the table was altered meanwhile, or its rows can't be changed 
 
     python -m tests.fuzz.ddl_threads --minutes 10 --seed 1 --members 3
     python -m tests.fuzz.ddl_threads --minutes 10 --seed 1 --processes
+    python -m tests.fuzz.ddl_threads --minutes 10 --seed 1 --leaving      # members join and leave meanwhile
 """
 
 import argparse
@@ -23,10 +24,18 @@ from typing import Final, TypeAlias, cast
 
 from sqlfront import Connection, connect
 from sqlfront_values.errors import Error
+from tests.fuzz.cluster_sessions import Crew
 from tests.oracle import processes
 
 #: The formats of the towns' tables, in turns.
 FORMATS: Final = ("memory", "memory CLUSTERED BY (k) INTO 7 BUCKETS", "parquet", "json")
+#: Those of towns whose members come and go.
+SPREAD_FORMATS: Final = (
+    "memory OPTIONS (backups 0)",
+    "memory",
+    "memory CLUSTERED BY (k) INTO 7 BUCKETS",
+    "memory CLUSTERED BY (k) OPTIONS (backups 2)",
+)
 _INSERTERS, _READERS, _CHANGERS = 2, 3, 2
 _RELATIONS: Final = ("t", "u", "kept", "passing", "deep")
 #: The conditions of names that are gone or taken, and of tables whose rows can't be changed in place.
@@ -39,6 +48,8 @@ _EXPECTED: Final = (
 )
 #: The SQLSTATE of a statement that may be run again.
 _AGAIN: Final = "40001"
+#: Those of statements that have failed, and have changed nothing, because members come and go.
+_LEAVING: Final = ("08001", "08006")
 _KEPT: Final = "CREATE OR REPLACE VIEW kept AS SELECT k, v FROM t WHERE k > {}"
 _PASSING: Final = "CREATE OR REPLACE TEMPORARY VIEW passing AS SELECT k, v FROM t WHERE k > {}"
 _DEEP: Final = (
@@ -54,11 +65,14 @@ Place: TypeAlias = Callable[[], AbstractContextManager[tuple[Connection, ...]]]
 
 
 class Town:
-    """Some seconds of threads under a seed, which use the connections in turns. ``outcomes`` counts what
-    happened."""
+    """Some seconds of threads under a seed, which use the connections in turns. ``leaving``: members come and
+    go meanwhile. ``outcomes`` counts what happened."""
 
-    def __init__(self, connections: Sequence[Connection], table_format: str, seed: int) -> None:
+    def __init__(
+        self, connections: Sequence[Connection], table_format: str, seed: int, *, leaving: bool = False
+    ) -> None:
         self._connections = connections
+        self._leaving = leaving
         self._chance = random.Random(seed)
         self._lock = threading.Lock()
         self._confirmed: set[int] = set()
@@ -195,7 +209,8 @@ class Town:
         return rows
 
     def _expect(self, error: Error, text: str) -> None:
-        if error.condition not in _EXPECTED and error.sqlstate != _AGAIN:
+        allowed = (_AGAIN, *_LEAVING) if self._leaving else (_AGAIN,)
+        if error.condition not in _EXPECTED and error.sqlstate not in allowed:
             error.add_note(text)
             raise error
         self._count(error.condition or error.sqlstate or "")
@@ -220,15 +235,48 @@ def of_cluster() -> Iterator[tuple[Connection, ...]]:
         processes.drop_all(one)
 
 
-def campaign(seeds: Iterable[int], place: Place, seconds: float, each: float = 3.0) -> Counter[str]:
+@contextmanager
+def leaving_members(seed: int) -> Iterator[Place]:
+    """Members in processes that join and leave until the end of the context. Its value opens three sessions
+    of theirs, one of which has no place in the member list."""
+    crew, ended = Crew(seed, kills=False), threading.Event()
+    changes = threading.Thread(target=crew.change, args=(ended,), daemon=True)
+
+    @contextmanager
+    def place() -> Iterator[tuple[Connection, ...]]:
+        with crew.open(lite=True) as one, crew.open(lite=False) as two, crew.open(lite=True) as three:
+            yield one, two, three
+            processes.drop_all(one)
+
+    changes.start()
+    try:
+        yield place
+        ended.set()
+        changes.join()
+        crew.check_the_end()
+    finally:
+        ended.set()
+        changes.join()
+        crew.close()
+
+
+def campaign(
+    seeds: Iterable[int],
+    place: Place,
+    seconds: float,
+    each: float = 3.0,
+    formats: Sequence[str] = FORMATS,
+    *,
+    leaving: bool = False,
+) -> Counter[str]:
     """Run towns of the seeds until the seconds are over, each for some; return what happened how often.
-    ``place`` opens the sessions of a town."""
+    ``place`` opens the sessions of a town. ``leaving``: members come and go meanwhile."""
     outcomes: Counter[str] = Counter()
     end = time.monotonic() + seconds
     for seed in seeds:
         with place() as connections:
-            table_format = FORMATS[seed % len(FORMATS)]
-            town = Town(connections, table_format, seed)
+            table_format = formats[seed % len(formats)]
+            town = Town(connections, table_format, seed, leaving=leaving)
             try:
                 town.live(each)
             except BaseException as error:
@@ -247,9 +295,14 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=10)
     parser.add_argument("--members", type=int, default=1)
     parser.add_argument("--processes", action="store_true")
+    parser.add_argument("--leaving", action="store_true")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     seeds = range(options.seed, options.seed + 1_000_000)
+    if options.leaving:
+        with leaving_members(options.seed) as place:
+            print(dict(campaign(seeds, place, options.minutes * 60, 6.0, SPREAD_FORMATS, leaving=True)))
+        return
     place = of_cluster if options.processes else partial(embedded, options.members)
     print(dict(campaign(seeds, place, options.minutes * 60)))
 

@@ -4,7 +4,15 @@ from functools import partial
 
 import pytest
 
-from tests.fuzz.ddl_threads import FORMATS, Place, campaign, embedded, of_cluster
+from tests.fuzz.ddl_threads import (
+    FORMATS,
+    SPREAD_FORMATS,
+    Place,
+    campaign,
+    embedded,
+    leaving_members,
+    of_cluster,
+)
 
 PLACES = pytest.mark.parametrize(
     "place",
@@ -28,3 +36,13 @@ def test_a_minute_of_towns(place: Place) -> None:
 
     assert outcomes["towns"] > 5
     assert outcomes["CACHE TABLE"] > 0
+
+
+@pytest.mark.doors
+def test_ddl_beside_members_that_join_and_leave_loses_no_row() -> None:
+    """ADD COLUMN and CACHE TABLE lost the rows of a member that handed over."""
+    with leaving_members(1) as place:
+        outcomes = campaign(range(100, 100_000), place, 30, 6.0, SPREAD_FORMATS, leaving=True)
+
+    assert outcomes["INSERT INTO"] > 0
+    assert outcomes["ALTER TABLE"] > 0

@@ -1,12 +1,12 @@
-"""A sample of the random statements about durable jobs, and of the sessions that share a store;
-`python -m tests.fuzz.job_statements` and `python -m tests.fuzz.job_crowds` run more."""
+"""A sample of the random statements about durable jobs, of the sessions that share a store, and of the
+changes around a job; `python -m tests.fuzz.job_statements`, `.job_crowds` and `.job_hazards` run more."""
 
 from collections import Counter
 from collections.abc import Sequence
 
 import pytest
 
-from tests.fuzz import job_crowds, job_statements
+from tests.fuzz import job_crowds, job_hazards, job_statements
 
 
 @pytest.mark.parametrize(
@@ -33,3 +33,14 @@ def test_sessions_that_share_a_store_get_right_rows_or_named_errors(count: int, 
 
     assert outcomes["CREATE"] > 0
     assert outcomes["OperationalError"] > 0
+
+
+@pytest.mark.doors
+def test_a_job_whose_surroundings_change_has_right_rows_or_named_errors() -> None:
+    outcomes = Counter[str]()
+    for number, outcome, found, did in job_hazards.campaign(0, range(60)):
+        assert not found, (number, did, found)
+        outcomes[outcome] += 1
+
+    assert outcomes["finished"] > 15
+    assert outcomes["cancelled"] > 0

@@ -10,6 +10,7 @@ from sqlfront_planner.explain.plan_text import plan_text
 from sqlfront_planner.logical import LogicalLimit, LogicalProject
 from sqlfront_planner.statements.query_parser import parse_query
 from sqlfront_values.expressions import Literal, Parameter
+from sqlfront_values.types import INT
 from tests.planner.bound_queries import catalog, names, plan
 
 PLANS = [
@@ -138,12 +139,28 @@ def test_a_parameter_in_a_name_is_pinned() -> None:
     assert [column.name for column in bound.plan.row()] == ["(a + 1)"]
 
 
-def test_a_parameter_as_limit_is_pinned() -> None:
+def test_a_parameter_as_limit_is_known_by_its_bound() -> None:
     bound = bind_query(parse_query("select a from u limit ?"), catalog(), parameters=[3])
 
     assert isinstance(bound.plan, LogicalLimit)
-    assert bound.plan.count == 3
-    assert bound.pinned == frozenset({0})
+    assert bound.plan.count == 16
+    assert bound.plan.run_count == (Parameter(INT, 0, 3),)
+    assert (bound.pinned, bound.bounded) == (frozenset(), frozenset({0}))
+
+
+@pytest.mark.parametrize("limit", [0, 65_537, 2**31 - 1])
+def test_a_parameter_as_limit_that_is_its_own_bound_doesnt_vary(limit: int) -> None:
+    bound = bind_query(parse_query("select a from u limit ?"), catalog(), parameters=[limit])
+
+    assert isinstance(bound.plan, LogicalLimit)
+    assert (bound.plan.count, bound.plan.run_count) == (limit, ())
+    assert bound.bounded == frozenset({0})
+
+
+def test_a_parameter_as_limit_of_a_subquery_in_an_expression_is_pinned() -> None:
+    query = parse_query("select a from u where c in (select c from u limit ?)")
+
+    assert bind_query(query, catalog(), parameters=[3]).pinned == frozenset({0})
 
 
 def test_null_as_argument_is_a_literal() -> None:

@@ -261,6 +261,14 @@ def test_position_in_an_embedded_query_is_that_of_the_whole_text() -> None:
     assert str(failure(sql)).splitlines()[-2:] == ["LINE 2: select a b c from u", "                   ^"]
 
 
+@pytest.mark.parametrize("count", [0, 100_001, 1 << 31, 10**30])
+def test_the_number_of_buckets_has_sparks_bounds(count: int) -> None:
+    for made in ("CREATE TABLE t (k INT) USING memory", "CACHE TABLE t"):
+        error = failure(f"{made} CLUSTERED BY (k) INTO {count} BUCKETS")
+        assert (error.condition, error.sqlstate) == ("INVALID_BUCKET_COUNT", "22003")
+        assert str(count) in error.message
+
+
 @pytest.mark.parametrize(
     "sql, condition",
     [

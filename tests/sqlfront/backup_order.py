@@ -2,7 +2,7 @@
 rows of its share under the same numbers."""
 
 from sqlfront_connectors.memory.segments.share import TableShare
-from sqlfront_connectors.memory.spread.table import TableVersion
+from sqlfront_connectors.memory.spread.version import TableVersion
 from sqlfront_connectors.memory.spread.version_keys import share_key
 from sqlfront_values.errors import OperationalError
 from tests.sqlfront.simulated import TableTown
@@ -14,7 +14,8 @@ class BackupOrder:
 
     def __init__(self, town: TableTown) -> None:
         self._town = town
-        self._latest: dict[str, TableVersion] = {}
+        #: The version that was looked at last, by the client's name.
+        self.latest: dict[str, TableVersion] = {}
         self._compared: set[tuple[str, str]] = set()
 
     def check(self) -> None:
@@ -22,8 +23,8 @@ class BackupOrder:
         has them in another order."""
         for name, session in self._town.sessions.items():
             table = session.only_table()
-            if table is not None and table.snapshot().held is not self._latest.get(name):
-                self._latest[name] = held = table.snapshot().held
+            if table is not None and table.snapshot().held is not self.latest.get(name):
+                self.latest[name] = held = table.snapshot().held
                 self._check(held)
 
     def _check(self, held: TableVersion) -> None:

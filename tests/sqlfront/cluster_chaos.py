@@ -24,6 +24,7 @@ import sqlfront
 from sqlfront.cluster.processes import ProcessMembers
 from sqlfront_cluster.launchers.keeper_office import KeeperOffice
 from tests.cluster.members.probe import AllowedProbe, Report, ask
+from tests.sqlfront.key_writes import wrong_notes
 from tests.sqlfront.process_chaos import idle
 from tests.sqlfront.test_cluster_command import COMMAND, ENVIRONMENT
 from tests.sqlfront.transfers import CREATE, TIMEOUT, Client, Figures, Wrong, check_all, is_usable
@@ -344,6 +345,8 @@ class ClusterChaos:
         self._check_clients()
         until(self._whole, "the cluster is not whole in the end")
         check_all([client.ledger for client in self._clients], self._monitor.connection)
+        if wrong := wrong_notes([client.notes for client in self._clients], self._monitor.connection):
+            raise Wrong("; ".join(wrong))
         until(self._is_idle, f"members hold something of past queries: {self.held}")
         self._monitor.close()
         self.members.stop()

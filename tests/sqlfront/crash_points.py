@@ -1,7 +1,8 @@
-"""The steps of a handover, of a write and of a move of rows on simulated members, and crashes at these steps.
+"""The steps of a handover, of a write, of a move of rows and of a takeover on simulated members, and crashes
+at these steps.
 
-A crash is drawn as a step and a role: the process that does the work (the member that leaves, or the session
-that writes), a member that stores rows, or the keeper.
+A crash is drawn as a step and a role: the process that does the work (the member that leaves, the session
+that writes, or a session that reports to a new keeper), a member that stores rows or reports, or the keeper.
 """
 
 from collections import Counter
@@ -12,16 +13,20 @@ from typing import Final
 
 import msgspec
 
-from sqlfront_cluster.members.cluster_messages import (
+from sqlfront_cluster.members.protocol.cluster_messages import (
     DocumentChanged,
+    DocumentKeys,
     HandOver,
+    Inquiry,
     Leave,
     LeaveAllowed,
     Left,
+    ListAdopted,
     MemberListChanged,
     PutDocument,
+    Report,
 )
-from sqlfront_cluster.members.keeper_names import keeper_name
+from sqlfront_cluster.members.protocol.keeper_names import keeper_name
 from sqlfront_connectors.memory.spread.documents import TABLE, TURN
 from tests.sqlfront.simulated import SimulatedSession, TableTown
 
@@ -36,12 +41,14 @@ WRITING: Final = (
     "turn given back",
 )
 #: The works, and the steps of each: a member that leaves moves its rows; a session writes; a session moves
-#: rows to the new owners of their partitions; or it makes the missing copies after a loss.
+#: rows to the new owners of their partitions; or it makes the missing copies after a loss; or a keeper
+#: follows another one.
 STEPS: Final = {
     "handover": ("asked", "marked", *WRITING, "leave asked", "leaving", "leave allowed", "left"),
     "write": WRITING,
     "move": WRITING,
     "repair": WRITING,
+    "takeover": ("inquired", "reported", "documents sent", "list sent", "list adopted"),
 }
 ROLES: Final = ("worker", "holder", "keeper")
 
@@ -76,6 +83,10 @@ class CrashPoints:
         self._marked: set[str] = set()
         self._leaving: set[str] = set()
         self._published: set[int] = set()
+        # The processes that the present keeper has asked for reports and not yet sent its list, and those
+        # that have not yet adopted the list.
+        self._asked: set[str] = set()
+        self._listed: set[str] = set()
         town.simulation.watch = self._see
         town.on_store = self._store
         town.on_job = lambda session: self._reach(work_of(session), "job begun", session.name)
@@ -90,14 +101,33 @@ class CrashPoints:
                 self._reach("handover", "leave allowed", receiver)
             case Left() if sender in self.town.services:
                 self._reach("handover", "left", sender)
+            case Inquiry():
+                self._asked.add(receiver)
+                self._reach_takeover("inquired", receiver)
+            case Report():
+                self._reach_takeover("reported", sender)
+            case DocumentKeys() if receiver in self._asked:
+                self._reach_takeover("documents sent", receiver)
+            case ListAdopted() if sender in self._listed:
+                self._listed.discard(sender)
+                self._reach_takeover("list adopted", sender)
             case MemberListChanged():
-                self._see_list(message)
+                self._see_list(receiver, message)
             case PutDocument() | DocumentChanged():
                 self._see_document(sender, message)
             case _:
                 return
 
-    def _see_list(self, message: MemberListChanged) -> None:
+    def _reach_takeover(self, step: str, name: str) -> None:
+        """A new keeper talks with the member or session ``name``."""
+        member = name in self.town.services
+        self._reach("takeover", step, "" if member else name, name if member else "")
+
+    def _see_list(self, receiver: str, message: MemberListChanged) -> None:
+        if receiver in self._asked and message.list.epoch == self.town.epoch:
+            self._asked.discard(receiver)
+            self._listed.add(receiver)
+            self._reach_takeover("list sent", receiver)
         marked, leaving = {*message.list.handing_over}, {e.name for e in message.list.members if e.leaving}
         for name in marked - self._marked:
             self._reach("handover", "marked", name)
@@ -110,10 +140,10 @@ class CrashPoints:
             if message.key.startswith(TABLE) and message.version not in self._published:
                 self._published.add(message.version)
                 self._reach_writing("version published", message.writer)
-        elif message.key.startswith(TABLE):
+        elif message.change.key.startswith(TABLE):
             self._reach_writing("version sent", sender)
-        elif message.key.startswith(TURN):
-            self._reach_writing("turn asked" if message.content else "turn given back", sender)
+        elif message.change.key.startswith(TURN):
+            self._reach_writing("turn asked" if message.change.content else "turn given back", sender)
 
     def _store(self, member: str, key: str, owner: str | None) -> None:
         """Note that a member has stored a share, or the backup of another ``owner``'s share."""

@@ -2,7 +2,7 @@
 
 from random import Random
 
-from sqlfront_cluster.members.keeper_names import keeper_name
+from sqlfront_cluster.members.protocol.keeper_names import keeper_name
 from tests.sqlfront.simulated import TableTown
 
 
@@ -12,7 +12,9 @@ class KeeperFaults:
 
     def __init__(self, town: TableTown, count: int, random: Random) -> None:
         self.takeovers = 0
-        self._town, self._left, self._random = town, count, random
+        #: How many faults are to come.
+        self.left = count
+        self._town, self._random = town, random
         # Whether a keeper is gone that nobody has followed yet; the time of the last takeover (s).
         self._awaited = False
         self._followed = 0.0
@@ -21,13 +23,13 @@ class KeeperFaults:
         """Perhaps let the keeper fail now."""
         town = self._town
         machine, now = town.simulation.machines[keeper_name(town.epoch)], town.simulation.time
-        if self._awaited or not self._left or self._random.random() > 0.003:
+        if self._awaited or not self.left or self._random.random() > 0.003:
             return
         if town.keeper.members.epoch != town.epoch or now < self._followed + 2:
             return
         if not machine.alive or machine.asleep_until > now:
             return
-        self._left -= 1
+        self.left -= 1
         self._awaited = True
         if self._random.random() < 0.6:
             machine.kill()

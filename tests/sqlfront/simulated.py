@@ -18,26 +18,25 @@ from sqlfront.cluster.handover import Handover
 from sqlfront.cluster.processes import ProcessMembers
 from sqlfront.cluster.service import TableService
 from sqlfront_cluster.launchers.running import RunningMember, network_settings
-from sqlfront_cluster.members.cluster_messages import Premises
-from sqlfront_cluster.members.document_copies import PutOutcome
-from sqlfront_cluster.members.keeper_names import keeper_name
-from sqlfront_cluster.members.membership import Membership
-from sqlfront_cluster.members.membership_state import MembershipSettings
+from sqlfront_cluster.members.membership.document_copies import PutOutcome
+from sqlfront_cluster.members.membership.membership import Membership
+from sqlfront_cluster.members.membership.membership_state import MembershipSettings
+from sqlfront_cluster.members.protocol.document import ConditionalChange
+from sqlfront_cluster.members.protocol.keeper_names import keeper_name
 from sqlfront_cluster.network.tls.security import Security
 from sqlfront_cluster.network.transport import Peer
 from sqlfront_connectors.base import Partitioning, RowValues, ScanRequest
+from sqlfront_connectors.memory.keyed_table import NewValues
 from sqlfront_connectors.memory.numbered_table import NumberedTable
 from sqlfront_connectors.memory.segments.share import TableShare
+from sqlfront_connectors.memory.spread.documents import TABLE, decode_table, version_of
+from sqlfront_connectors.memory.spread.next_version import ChangeMode, NextVersion, backed_up, reported
 from sqlfront_connectors.memory.spread.processors import StoreShare
+from sqlfront_connectors.memory.spread.published_table import PublishedTable
 from sqlfront_connectors.memory.spread.store import TableStore
-from sqlfront_connectors.memory.spread.table import (
-    ChangeMode,
-    NextVersion,
-    SpreadTable,
-    TableVersion,
-    backed_up,
-    place_anew,
-)
+from sqlfront_connectors.memory.spread.table import SpreadTable, place_anew
+from sqlfront_connectors.memory.spread.version import TableVersion
+from sqlfront_connectors.memory.spread.version_keys import backup_key, share_key
 from sqlfront_engine.dag import DAG, Edge
 from sqlfront_engine.edges.queues import NOTHING, Polled
 from sqlfront_engine.engine import Engine, JobConfig
@@ -107,7 +106,10 @@ class Statement:
         self._code = code
         self._ready: Callable[[], object] = lambda: True
         self._killed = False
-        self._turns = threading.Semaphore(0), threading.Semaphore(0)
+        # Each is held until it is the turn of the code, and of its caller.
+        self._turns = threading.Lock(), threading.Lock()
+        for turn in self._turns:
+            turn.acquire()
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
 
@@ -161,17 +163,10 @@ class WaitingDocuments(Documents):
 
     town: "TableTown"
 
-    def put(
-        self,
-        key: str,
-        content: bytes | None,
-        expected: int | None,
-        premises: Premises = (),
-        dealt: int | None = None,
-    ) -> bool:
+    def put(self, change: ConditionalChange, *, completes: bool = False) -> bool:
         """See :meth:`Documents.put`."""
         outcome: list[PutOutcome] = []
-        self._membership.put(key, content, expected, outcome.append, premises, dealt)
+        self._membership.put(change, outcome.append)
         deadline = self.town.simulation.time + ANSWER_TIMEOUT
         self.town.wait(lambda: outcome or self.town.simulation.time > deadline)
         if not outcome:
@@ -200,15 +195,17 @@ class SimulatedSession(ProcessMembers):
         #: Whether the job that runs, or the statement before its first job, moves rows to the new owners of
         #: their partitions; and whether it reads backups of lost shares for that.
         self.moves = self.repairs = False
-        #: What the statement that runs does to the rows, and whether it appends.
-        self.effect: Callable[[Rows], Rows] = lambda rows: rows
+        #: What the statement that runs does to the rows, and whether it appends; None = it only moves them.
+        self.effect: Callable[[Rows], Rows] | None = None
         self.appends = False
+        #: The versions with this effect that the statement that runs has tried to publish.
+        self.tried: list[str] = []
 
     def _token(self) -> str:
         return f"{self.coordinator.name}.{next(self._tokens)}"
 
     def run(self, dag: DAG, resources: Mapping[str, object]) -> Iterator[pa.RecordBatch]:
-        """See :class:`~sqlfront_connectors.memory.spread.table.ClusterAccess`."""
+        """See :class:`~sqlfront_connectors.memory.spread.published_table.ClusterAccess`."""
         self._begin_work(moves=any(vertex.name.startswith("scan ") for vertex in dag))
         job = self.submit(dag, JobConfig(resources=resources))
         self.town.on_job(self)
@@ -222,22 +219,27 @@ class SimulatedSession(ProcessMembers):
                 return
             yield batch
 
-    def publish(self, table: SpreadTable, version: TableVersion) -> None:
-        """See :class:`~sqlfront_connectors.memory.spread.table.ClusterAccess`."""
+    def publish(self, table: PublishedTable, version: TableVersion, dealt: int) -> None:
+        """See :class:`~sqlfront_connectors.memory.spread.published_table.ClusterAccess`."""
         base = table.snapshot().held
-        # Rows are added to shares that lie in place only: a version of others was placed anew before.
-        placed_anew = self.appends and base.key is not None and base.dealt != version.dealt
+        # Jobs add rows to shares that lie in place only: a version of others is placed anew before.
+        placed_anew = self.appends and base.key is not None and base.known.rows == version.known.rows
         before = self.town.rows[base.key]
         assert version.key is not None
-        self.town.rows[version.key] = before if placed_anew else self.effect(before)
+        self.town.rows[version.key] = before
+        if self.effect is not None and not placed_anew:
+            self.town.rows[version.key] = self.effect(before)
+            self.tried.append(version.key)
         self.town.bases[version.key] = base.key
-        super().publish(table, version)
+        missing = self.town.missing(version)
+        super().publish(table, version, dealt)
+        assert not missing, f"{version.key} was published, but {missing} lack rows"
         self.town.acknowledged.append(version.key)
 
-    def begin(self, effect: Callable[[Rows], Rows], *, appends: bool = False, moves: bool = False) -> None:
-        """A statement with this effect begins."""
-        self.effect, self.appends = effect, appends
-        self._begin_work(moves=moves)
+    def begin(self, effect: Callable[[Rows], Rows] | None, *, appends: bool = False) -> None:
+        """A statement with this effect begins; None = one that only moves rows."""
+        self.effect, self.appends, self.tried = effect, appends, []
+        self._begin_work(moves=effect is None)
 
     def _begin_work(self, *, moves: bool) -> None:
         table = self.only_table()
@@ -422,7 +424,8 @@ class TableTown(Kept):
         return Statement(at, code)
 
     def change(self, at: str, keys: Sequence[int], value: int | None) -> Statement:
-        """UPDATE t SET v = value WHERE k IN (...), None: DELETE; without a job where that can be done."""
+        """UPDATE t SET v = value WHERE k IN (...), None: DELETE; without a job where that can be done: by the
+        keys alone, or, if the least key is odd, by rows that are found first."""
         session, chosen = self.sessions[at], frozenset(keys)
 
         def effect(before: Rows) -> Rows:
@@ -435,14 +438,16 @@ class TableTown(Kept):
 
             def find() -> list[RowValues]:
                 path = NumberedTable(table).snapshot().row_path((0,), (0, 1, 2))
-                if path is None or not table.in_place:
+                if path is None:
                     return []
                 found = [row for rows in path.find([(key,) for key in sorted(chosen)]) for row in rows]
                 if value is None:
                     return [(key, number) for key, _, number in found]
                 return [(key, value, number) for key, _, number in found]
 
-            table.change_found(find, stores=value is not None)
+            new = None if value is None else NewValues((1,), (value,))
+            if min(chosen) % 2 or table.change_keys([(key,) for key in sorted(chosen)], new) is None:
+                table.change_found(find, stores=value is not None)
 
         return Statement(at, code)
 
@@ -451,8 +456,7 @@ class TableTown(Kept):
         session = self.sessions[at]
 
         def code() -> None:
-            session.effect = lambda before: tuple(sorted(before + rows))
-            session.appends = True
+            session.begin(lambda before: tuple(sorted(before + rows)), appends=True)
             self._table(session).add_rows(rows)
 
         return Statement(at, code)
@@ -477,8 +481,27 @@ class TableTown(Kept):
         session = self.sessions[at]
 
         def code() -> None:
-            session.begin(lambda before: before, moves=True)
+            session.begin(None)
             place_anew(self._table(session))
+
+        return Statement(at, code)
+
+    def rewrite(self, at: str) -> Statement:
+        """INSERT OVERWRITE t SELECT * FROM t, of a table without a partition key: rows stay where they are
+        read, as planned for such a statement."""
+        session = self.sessions[at]
+
+        def code() -> None:
+            session.begin(None)
+            table = self._table(session)
+            with table.turn(), table.next_version(ChangeMode.OVERWRITE) as version:
+                planned, dag = table.snapshot().scan(EVERYTHING), DAG()
+                source, store = (
+                    dag.vertex("scan", planned.source, 1),
+                    dag.vertex("store", version.processor, 1),
+                )
+                dag.edge(Edge.between(source, store).isolated())
+                version.publish(session.run(reported(dag, store, version), planned.resources))
 
         return Statement(at, code)
 
@@ -504,6 +527,27 @@ class TableTown(Kept):
         return Reading(self, at)
 
     # ---- looking
+
+    def published(self) -> TableVersion | None:
+        """The table's version that the keeper knows; None = none with rows."""
+        documents = self.keeper._documents.contents
+        found = [decode_table(each.content) for key, each in documents.items() if key.startswith(TABLE)]
+        versions = [version_of(each) for each in found if each.key is not None]
+        return versions[0] if versions else None
+
+    def missing(self, version: TableVersion) -> list[tuple[str, str]]:
+        """The shares and backups of a version that members in the list lack: pairs of a member and an
+        owner."""
+        assert version.key is not None
+        present, held = {*self.alive} & {*self.keeper.members.data_members}, dict(version.backups)
+        return [
+            (name, owner)
+            for owner in dict.fromkeys(version.owners)
+            for name in sorted(present.intersection((owner, *held.get(owner, ()))))
+            if not self.services[name]._store.holds(
+                share_key(version.key, owner) if name == owner else backup_key(version.key, owner)
+            )
+        ]
 
     def keys(self) -> dict[str, list[str]]:
         """The versions of which living members hold shares."""

@@ -14,16 +14,18 @@ import pyarrow as pa
 
 from sqlfront.cluster import Cluster
 from sqlfront_cluster.members.member import Member
-from sqlfront_cluster.members.member_list import MemberInfo, MemberList
+from sqlfront_cluster.members.protocol.member_list import MemberInfo, MemberList
 from sqlfront_cluster.network.frames import FrameKind, encode_frame
 from sqlfront_cluster.network.transport import Part
 from sqlfront_cluster.simulation import Machine, Simulation
 from sqlfront_connectors.base import Partitioning, RowPath
 from sqlfront_connectors.memory.segments.segment import build_segments
 from sqlfront_connectors.memory.segments.share import TableShare
+from sqlfront_connectors.memory.spread.published_table import PublishedTable
 from sqlfront_connectors.memory.spread.share_statistics import merged, read_reports, report
 from sqlfront_connectors.memory.spread.store import TableStore
-from sqlfront_connectors.memory.spread.table import SpreadTable, TableVersion
+from sqlfront_connectors.memory.spread.table import SpreadTable
+from sqlfront_connectors.memory.spread.version import TableVersion
 from sqlfront_engine.edges.queues import NOTHING
 from sqlfront_engine.engine import Engine, JobConfig
 from sqlfront_engine.processor import NO_RESOURCES
@@ -133,24 +135,24 @@ class Town(Cluster):
         self.names.add(TableEntry(name, table))
         return table
 
-    def begin_attempt(self, table: SpreadTable) -> None:
+    def begin_attempt(self, table: PublishedTable) -> None:
         pass
 
-    def end_attempt(self, table: SpreadTable, *, failed: bool) -> None:
+    def end_attempt(self, table: PublishedTable, *, failed: bool) -> None:
         pass
 
-    def begin_turn(self, table: SpreadTable) -> str:
-        """See :class:`~sqlfront_connectors.memory.spread.table.ClusterAccess`, as for the following: nobody
-        writes."""
+    def begin_turn(self, table: PublishedTable) -> str:
+        """See :class:`~sqlfront_connectors.memory.spread.published_table.ClusterAccess`, as for the
+        following: nobody writes."""
         raise NotImplementedError
 
-    def end_turn(self, table: SpreadTable) -> None:
+    def end_turn(self, table: PublishedTable) -> None:
         """Nobody writes."""
 
-    def publish(self, table: SpreadTable, version: TableVersion) -> None:
+    def publish(self, table: PublishedTable, version: TableVersion, dealt: int) -> None:
         """Nobody writes."""
 
-    def dropped(self, table: SpreadTable) -> None:
+    def dropped(self, table: PublishedTable) -> None:
         """Everything stays."""
 
     def release(self, key: str) -> None:

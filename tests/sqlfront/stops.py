@@ -13,16 +13,19 @@ import os
 import select
 import subprocess
 import sys
+from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final
+from typing import Final
 
 import sqlfront
 import tests.sqlfront.held_shares  # noqa: F401 - registers a processor with the members
 from sqlfront.cluster.processes import ProcessMembers
 from sqlfront.cluster.service import TableService
 from sqlfront_cluster.launchers.running import RunningMember
+from sqlfront_cluster.members.membership.document_copies import PutOutcome
+from sqlfront_cluster.members.protocol.document import ConditionalChange
 from sqlfront_connectors.memory.segments.share import TableShare
 from sqlfront_connectors.memory.spread.documents import TABLE
 from sqlfront_connectors.memory.spread.processors import ShareScan
@@ -185,12 +188,13 @@ def write(address: str, secret: str) -> None:
         _stop_at(cluster, "end_turn", "end")
         put = cluster.documents._membership.put
 
-        def putting(key: str, *arguments: Any) -> None:
-            put(key, *arguments)
-            if key.startswith(TABLE):
+        def putting(change: ConditionalChange, done: Callable[[PutOutcome], None]) -> int:
+            request = put(change, done)
+            if change.key.startswith(TABLE):
                 arrive(WRITER, "put")
+            return request
 
-        cluster.documents._membership.put = putting  # type: ignore[assignment, method-assign]
+        cluster.documents._membership.put = putting  # type: ignore[method-assign]
         for line in sys.stdin:
             try:
                 connection.execute(line)

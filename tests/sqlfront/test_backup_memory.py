@@ -28,14 +28,15 @@ def charged(connection: sqlfront.Connection) -> dict[str, int]:
 def test_rows_are_charged_once_more_for_each_backup(backups: int) -> None:
     with sqlfront.connect(members=3, workers=3, backups=backups) as connection:
         connection.execute("CREATE TABLE t USING memory CLUSTERED BY (k) AS SELECT id AS k FROM range(9000)")
-        sizes = ask(connection, SIZES)
-        assert charged(connection) == {name: rows + held for name, rows, held in sizes}  # type: ignore[operator]
-        assert sum(charged(connection).values()) == (1 + backups) * 9000 * 8
+        sizes = {name: rows + held for name, rows, held in ask(connection, SIZES)}  # type: ignore[operator]
+        # Threads of members may still hold what a statement gives back.
+        until(lambda: charged(connection) == sizes)
+        assert sum(sizes.values()) == (1 + backups) * 9000 * 8
 
         connection.execute("INSERT INTO t SELECT id FROM range(9000, 10000)")
-        assert sum(charged(connection).values()) == (1 + backups) * 10_000 * 8
+        until(lambda: sum(charged(connection).values()) == (1 + backups) * 10_000 * 8)
         connection.execute("DROP TABLE t")
-        assert sum(charged(connection).values()) == 0
+        until(lambda: not any(charged(connection).values()))
 
 
 def test_a_table_whose_backups_have_no_room_is_refused_by_name() -> None:
@@ -60,6 +61,9 @@ def test_a_table_whose_backups_have_no_room_is_refused_by_name() -> None:
         ) as error:
             connection.execute(f"INSERT INTO backed {rows}")
         assert error.value.sqlstate == "53200"
+        assert (
+            error.value.hint == "each row is in memory twice; a table with OPTIONS (backups 0) has no backups"
+        )
         assert ask(connection, "SELECT count(*) FROM backed") == [(1,)]
         assert ask(connection, SIZES) == before
         until(lambda: shares(connection) == held)
@@ -79,12 +83,15 @@ def test_a_table_without_room_for_missing_backups_can_be_read_and_overwritten() 
         connection.execute(
             "CREATE TABLE t USING memory CLUSTERED BY (k) AS SELECT id AS k, 1L AS v FROM range(600000)"
         )
+        # Who holds whose backup depends on the order in which the members have joined.
+        holders = ask(connection, "SELECT member, backups[0] FROM sys.shares ORDER BY 1")
+        expected = [(each[0], "being made" if "local-2" in each else "complete") for each in holders]
         kill(cluster, "local-2")
         with pytest.raises(sqlfront.OperationalError, match=r" t needs .* more memory, but the member"):
             until(lambda: not _is_refused(connection, "INSERT INTO t VALUES (-1, 1)"))
         until(lambda: _unless_short(connection, "SELECT count(*), sum(v) FROM t") == [(600_000, 600_000)])
-        states = ask(connection, "SELECT member, state FROM sys.shares ORDER BY 1")
-        assert states[1:] == [("local-1", "being made"), ("local-2", "being made")]
+        states = "SELECT member, state FROM sys.shares ORDER BY 1"
+        until(lambda: unless_lost(connection, states) == expected)
 
         connection.execute("INSERT OVERWRITE t VALUES (1, 1)")
         assert ask(connection, "SELECT DISTINCT size(backups), state FROM sys.shares") == [(1, "complete")]

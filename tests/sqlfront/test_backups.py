@@ -9,8 +9,9 @@ from collections.abc import Iterator
 import pytest
 
 import sqlfront
+from sqlfront.cluster.cluster_settings import ClusterSettings, begin_with, settings_of
 from sqlfront_cluster.launchers.local import LocalCluster
-from tests.sqlfront.test_cluster import SECRET, address, ask, kill, started, unless_lost, until
+from tests.sqlfront.test_cluster import SECRET, address, ask, cluster_of, kill, started, unless_lost, until
 
 # One worker starts the members.
 pytestmark = pytest.mark.xdist_group("cluster sessions")
@@ -126,3 +127,41 @@ def test_other_numbers_of_backups_are_refused(value: str) -> None:
         with pytest.raises(sqlfront.ProgrammingError, match="takes no option copies"):
             connection.execute("CREATE TABLE t (k BIGINT) USING memory OPTIONS (copies 1)")
         connection.execute("CREATE TABLE t (k BIGINT) USING memory OPTIONS (backups 2)")
+
+
+# ---- how many
+
+
+def backups_of(connection: sqlfront.Connection, table: str) -> set[int]:
+    found = ask(connection, f"SELECT DISTINCT size(backups) FROM sys.shares WHERE table_name = '{table}'")
+    return {int(str(count)) for (count,) in found}
+
+
+def test_every_session_takes_over_the_backups_that_the_cluster_was_begun_with(cluster: LocalCluster) -> None:
+    with cluster.client() as client:
+        begin_with(client, ClusterSettings(backups=2))
+        begin_with(client, ClusterSettings(backups=0))  # too late: it has some
+    with (
+        sqlfront.connect(address(cluster), secret=SECRET, workers=1) as one,
+        sqlfront.connect(address(cluster), secret=SECRET, workers=1, lite=False) as other,
+        sqlfront.connect(address(cluster), secret=SECRET, workers=1, backups=0) as without,
+    ):
+        rows = "USING memory CLUSTERED BY (k) AS SELECT id AS k FROM range(1000)"
+        one.execute(f"CREATE TABLE t {rows}")
+        other.execute(f"CREATE TABLE u {rows}")
+        one.execute("CREATE TABLE v USING memory OPTIONS (backups 1) AS SELECT id AS k FROM range(1000)")
+        without.execute(f"CREATE TABLE w {rows}")
+        assert [backups_of(one, table) for table in "tuvw"] == [{2}, {2}, {1}, {0}]
+
+
+def test_a_member_that_joins_before_any_table_gets_its_share_of_partitions(cluster: LocalCluster) -> None:
+    with cluster.client() as client:
+        begin_with(client, ClusterSettings(backups=2))
+    (newcomer,) = cluster.add(1)
+    until(lambda: cluster.members.owners.count(newcomer) == 271 // 4)
+
+
+def test_a_session_with_members_of_its_own_begins_their_cluster_with_its_backups() -> None:
+    with sqlfront.connect(launcher="local", members=3, workers=1, backups=2) as connection:
+        documents = cluster_of(connection).documents
+        assert settings_of(documents) == ClusterSettings(backups=2)

@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +18,14 @@ import pytest
 
 import sqlfront
 from sqlfront.cluster import documents
+from sqlfront.cluster.catalog import ClusterCatalog
 from sqlfront.cluster.processes import ProcessMembers
 from sqlfront.commands import copies
 from sqlfront_cluster.launchers.local import LocalCluster
-from sqlfront_cluster.members.membership import Membership
+from sqlfront_cluster.members.membership.document_copies import PutOutcome
+from sqlfront_cluster.members.membership.membership import Membership
+from sqlfront_cluster.members.protocol.document import ConditionalChange
+from sqlfront_connectors.base import Table
 from sqlfront_connectors.memory.spread.documents import TURN
 from sqlfront_connectors.memory.spread.table import SpreadTable
 from sqlfront_engine.dag import DAG, Edge
@@ -464,10 +469,10 @@ def test_an_interrupt_while_a_turn_begins_or_ends_leaves_the_table_to_others(
     one.execute("CREATE TABLE t (k BIGINT) USING memory")
     put, interrupts = Membership.put, [KeyboardInterrupt()]
 
-    def interrupted(at: Membership, key: str, content: bytes | None, *rest: Any) -> None:
-        at_turn = key.startswith(TURN) and (content is None) == end and interrupts
+    def interrupted(at: Membership, change: ConditionalChange, done: Callable[[PutOutcome], None]) -> None:
+        at_turn = change.key.startswith(TURN) and (change.content is None) == end and interrupts
         if not (at_turn and end):
-            put(at, key, content, *rest)
+            put(at, change, done)
         if at_turn:
             raise interrupts.pop()
 
@@ -503,6 +508,35 @@ def test_an_interrupt_just_when_a_turn_was_taken_leaves_the_table_to_others(
     one.execute("INSERT INTO t VALUES (3)")
 
     assert ask(one, "SELECT k FROM t ORDER BY k") == [(2,), (3,)]
+
+
+@pytest.mark.parametrize("form", ["memory", "parquet"])
+def test_a_statement_waits_for_its_turn_no_longer_than_its_timeout(
+    connect: Connect, tmp_path: Path, form: str
+) -> None:
+    one, other = connect(), connect()
+    location = f"LOCATION '{tmp_path}'" if form == "parquet" else ""
+    one.execute(f"CREATE TABLE t (k BIGINT) USING {form} {location}")
+    statements = ["INSERT INTO t VALUES (1)", "INSERT INTO t VALUES (2)", "INSERT INTO t SELECT 3"]
+    statements += ["UPDATE t SET k = 0", "UPDATE t SET k = 4 WHERE k = 5"] * (form == "memory")
+    for text in statements:  # so that plans are kept
+        other.execute(text)
+    catalog = one.session.context.catalog
+    entry = catalog.lookup(("t",))
+    assert isinstance(catalog, ClusterCatalog)
+    assert isinstance(entry, TableEntry)
+    with catalog.writing(entry.table, cluster_of(one).coordinator.name), _turn_of(entry.table):
+        for text in statements:
+            began = time.monotonic()
+            with pytest.raises(sqlfront.OperationalError, match=r"longer than its timeout of 0\.3 s"):
+                other.session.execute(text, timeout=0.3)
+            assert time.monotonic() < began + 10, text
+    for text in statements:
+        other.session.execute(text, timeout=30)
+
+
+def _turn_of(table: Table) -> AbstractContextManager[object]:
+    return table.turn() if isinstance(table, SpreadTable) else nullcontext()
 
 
 @pytest.mark.parametrize(("submits", "finds"), [(True, True), (True, False), (False, True), (False, False)])
@@ -557,6 +591,8 @@ def test_a_light_job_whose_session_is_closed_has_ended_for_all(lasting: LocalClu
             job = first.session.submit(endless())
             until(lambda: (job.id,) in ask(watching, "SELECT id FROM sys.light_jobs"))
             found = watching.session.job(job.id)
+            # The question how the job ends has arrived before this one.
+            assert (job.id,) in ask(watching, "SELECT id FROM sys.light_jobs")
         with pytest.raises(sqlfront.OperationalError) as caught:
             found.join(30)
         assert caught.value.sqlstate in ("HY008", "08006")

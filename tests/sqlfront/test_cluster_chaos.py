@@ -9,6 +9,8 @@ import pytest
 
 import sqlfront
 from tests.sqlfront.cluster_chaos import ClusterChaos
+from tests.sqlfront.key_writes import CREATE as CREATE_NOTES
+from tests.sqlfront.key_writes import KeyWrites, wrong_notes
 from tests.sqlfront.transfers import CREATE, Ledger, Wrong, check_all
 
 
@@ -26,7 +28,9 @@ def test_every_answer_is_right_and_every_error_tells_the_truth(
         print("\n".join(chaos.lines()))
         chaos.close()
     assert len(chaos.takeovers) >= keepers
-    assert min(chaos.figures.answers[kind] for kind in ("read", "lookup", "join", "write")) > 0
+    assert (
+        min(chaos.figures.answers[kind] for kind in ("read", "lookup", "join", "write", "write by key")) > 0
+    )
 
 
 # ---- the ledgers
@@ -93,3 +97,47 @@ def test_half_a_transfer_is_found(written: tuple[sqlfront.Connection, Ledger]) -
     connection.execute("UPDATE account SET v = v + 1 WHERE k = 7")
     with pytest.raises(Wrong, match=r"balances differ from the ledgers: {7: "):
         check_all([ledger], connection)
+
+
+# ---- writes by key
+
+
+def test_rows_hold_what_their_client_was_told() -> None:
+    refused = sqlfront.OperationalError("nothing changed", sqlstate="08006")
+    unknown = sqlfront.OperationalError("it may have been made", sqlstate="08007")
+    with sqlfront.connect() as connection:
+        connection.execute(CREATE_NOTES)
+        clients = [KeyWrites(number) for number in range(3)]
+        for number in range(200):
+            client, error = clients[number % 3], (None, refused, unknown, unknown)[number % 4]
+            sql, key, after = client.next_write()
+            if error is None or number % 8 == 2:  # half of those of unknown outcome were carried out
+                connection.execute(sql)
+            client.note(key, after, error, "08007")
+            looked, key = client.next_read()
+            assert client.check(key, [tuple(row) for row in connection.execute(looked).fetchall()]) is None
+        assert wrong_notes(clients, connection) == []
+
+
+@pytest.mark.parametrize(
+    "lie",
+    [
+        "UPDATE note SET n = 7777 WHERE k = {key}",
+        "DELETE FROM note WHERE k = {key}",
+        "INSERT INTO note VALUES ({key}, 1)",
+        "UPDATE note SET n = 7777 WHERE k = 12",
+        "DELETE FROM note WHERE k = 12",
+        "INSERT INTO note VALUES (100000, 1)",
+    ],
+)
+def test_a_row_that_holds_something_else_is_found(lie: str) -> None:
+    client = KeyWrites(0)
+    with sqlfront.connect() as connection:
+        connection.execute(CREATE_NOTES)
+        sql, key, after = client.next_write()
+        connection.execute(sql)
+        client.note(key, after, None, "08007")
+        assert wrong_notes([client], connection) == []
+
+        connection.execute(lie.format(key=key))
+        assert wrong_notes([client], connection) != []

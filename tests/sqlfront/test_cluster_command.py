@@ -1,6 +1,7 @@
 """sqlfront cluster start, status, stop; sqlfront member."""
 
 import os
+import shlex
 import signal
 import stat
 import subprocess
@@ -11,11 +12,12 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from sqlfront import OperationalError, ProgrammingError, connect
 from sqlfront.cluster.addresses import lock, run_directory
 from sqlfront.shell.cluster import describe, main
 from sqlfront_cluster.launchers.keeper_office import RunFile
-from sqlfront_cluster.members.listing import JobListing
-from sqlfront_cluster.members.member_list import MemberInfo, MemberList
+from sqlfront_cluster.members.protocol.member_list import MemberInfo, MemberList
+from sqlfront_cluster.members.questions.listing import JobListing
 from sqlfront_engine.job_statistics import JobStatus, JobSummary
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
@@ -28,13 +30,41 @@ def sqlfront(*arguments: str) -> "subprocess.CompletedProcess[str]":
     )
 
 
+def check_ways_in(told: str, folder: Path) -> None:
+    """Connect by each line that was printed, and by the folder's relative path."""
+    said = dict(line.split(maxsplit=1) for line in told.splitlines()[-3:])
+    count = ("-c", "SELECT count(*) FROM sys.members WHERE role = 'member'", "--format", "csv", "--quiet")
+    command, *options = shlex.split(said["shell"])
+    assert command == "sqlfront"
+    assert sqlfront(*options, *count).stdout.split() == ["count(1)", "2"]
+    call = said["Python"]
+    assert call == f"sqlfront.connect(cluster={str(folder)!r})"
+    for target, cluster in ((said["URL"], None), (None, os.path.relpath(folder)), (None, folder)):
+        with connect(target, cluster=cluster) as connection:
+            assert connection.execute("SELECT 1 + 1").fetchall() == [(2,)]
+
+
+def test_a_folder_without_a_cluster_stays_as_it_is(tmp_path: Path) -> None:
+    folder = tmp_path / "my run"
+    folder.mkdir()
+    with pytest.raises(OperationalError, match=f"no cluster runs in {folder}; .* --directory '{folder}'`"):
+        connect(cluster=folder)
+    assert list(folder.iterdir()) == []
+    with pytest.raises(ProgrammingError, match="host:port, nor a folder that exists"):
+        connect(cluster=tmp_path / "missing")
+    with pytest.raises(ProgrammingError, match="is given as cluster="):
+        connect(str(tmp_path))
+
+
 def test_a_cluster_is_started_looked_at_and_stopped(tmp_path: Path) -> None:
-    place = ("--directory", str(tmp_path / "run"))
+    folder = tmp_path / "my run"
+    place = ("--directory", str(folder))
     try:
         started = sqlfront("cluster", "start", "-n", "2", *place)
         assert started.returncode == 0 and started.stdout.startswith("2 members run at unix:"), started
-        assert stat.S_IMODE((tmp_path / "run" / "secret").stat().st_mode) == 0o600
-        assert stat.S_IMODE((tmp_path / "run").stat().st_mode) == 0o700
+        check_ways_in(started.stdout, folder)
+        assert stat.S_IMODE((folder / "secret").stat().st_mode) == 0o600
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
 
         assert sqlfront("cluster", "start", *place).returncode == 1
         status = sqlfront("cluster", "status", *place)
@@ -46,7 +76,11 @@ def test_a_cluster_is_started_looked_at_and_stopped(tmp_path: Path) -> None:
         stopped = sqlfront("cluster", "stop", *place)
     assert (stopped.returncode, stopped.stdout) == (0, "the cluster has ended\n")
     assert sqlfront("cluster", "status", *place).returncode == 3
-    assert sorted(path.name for path in (tmp_path / "run").iterdir()) == ["launcher.log", "lock"]
+    assert sorted(path.name for path in folder.iterdir()) == ["launcher.log", "lock"]
+    with pytest.raises(
+        OperationalError, match=f"no cluster runs in {folder}; start one with `sqlfront cluster"
+    ):
+        connect(cluster=folder)
 
 
 def test_stop_waits_for_a_launcher_that_has_removed_its_run_file(
@@ -83,15 +117,17 @@ def test_a_place_without_room_is_told(tmp_path: Path) -> None:
 
 def test_one_commands_tables_are_there_for_the_next(tmp_path: Path) -> None:
     place = ("--directory", str(tmp_path / "run"))
-    started = sqlfront("cluster", "start", "-n", "2", *place)
+    started = sqlfront("cluster", "start", "-n", "2", "--backups", "0", *place)
     try:
         assert started.returncode == 0, started
-        path = started.stdout.split("unix:")[1].strip()
+        path = started.stdout.split("unix:")[1].split()[0]
         given = ("--cluster", f"sqlfront://{path}", "--secret-file", str(tmp_path / "run" / "secret"))
         made = sqlfront(*given, "-c", "CREATE TABLE t USING memory AS SELECT id FROM range(100)")
         assert (made.returncode, made.stderr[:8]) == (0, "100 rows"), made
         read = sqlfront(*given, "--format", "csv", "-c", "SELECT count(*) AS n, sum(id) AS s FROM t")
         assert (read.returncode, read.stdout.split()) == (0, ["n,s", "100,4950"]), read
+        held = sqlfront(*given, "--format", "csv", "-c", "SELECT DISTINCT size(backups) AS b FROM sys.shares")
+        assert (held.returncode, held.stdout.split()) == (0, ["b", "0"]), held
         (tmp_path / "wrong").write_text("guess")
         refused = sqlfront(*given[:2], "--secret-file", str(tmp_path / "wrong"), "-c", "SELECT 1")
         assert refused.returncode == 3, refused
@@ -135,7 +171,11 @@ def test_members_are_started_by_hand(tmp_path: Path) -> None:
     keeper = f"unix:{tmp_path}/k"
     given = ("--secret-file", str(secret))
     first = subprocess.Popen(
-        [*COMMAND, "member", "--bind", keeper, *given], env=ENVIRONMENT, stdout=subprocess.PIPE, text=True
+        [*COMMAND, "member", "--bind", keeper, "--backups", "2", *given],
+        env=ENVIRONMENT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     )
     second = None
     try:
@@ -152,7 +192,8 @@ def test_members_are_started_by_hand(tmp_path: Path) -> None:
         second.send_signal(signal.SIGTERM)
         assert second.wait(30) == 0
         first.send_signal(signal.SIGTERM)
-        assert first.wait(30) == 0
+        _, told = first.communicate(timeout=30)
+        assert first.returncode == 0 and "its memory tables and views end with this process" in told
     finally:
         for process in (first, second):
             if process is not None:
@@ -214,6 +255,98 @@ def test_a_wrong_address_is_an_error(bind: str) -> None:
         check=False,
     )
     assert tried.returncode == 1 and "is not an address" in tried.stderr
+
+
+@pytest.mark.parametrize("bind", ["0.0.0.0:0", "[::]:0", "[0:0::0]:7654"])
+@pytest.mark.parametrize("arguments", [("member",), ("member", "--join", "127.0.0.1:1"), ("cluster", "run")])
+def test_an_address_that_others_cannot_reach_is_an_error(
+    bind: str,
+    arguments: tuple[str, ...],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Members tell each other their addresses."""
+    monkeypatch.setenv("SQLFRONT_SECRET", "x")
+    place = ("--directory", str(tmp_path)) if arguments[0] == "cluster" else ()
+    assert main([*arguments, *place, "--bind", bind]) == 1
+    assert "members need an address under which others reach them" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("count", ["0", "-1", "1.5", "many", ""])
+@pytest.mark.parametrize("verb", ["start", "run"])
+def test_a_cluster_has_a_member(
+    verb: str, count: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        main(["cluster", verb, f"--members={count}", "--directory", str(tmp_path)])
+    assert f"{count!r} is no number of members" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("verb", ["start", "run", "status", "stop"])
+def test_an_empty_text_is_no_directory(
+    verb: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """That of a variable which isn't set was the current directory."""
+    monkeypatch.chdir(tmp_path)
+    assert main(["cluster", verb, "--directory", ""]) == 1
+    assert "has a name, not an empty text" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("verb", ["status", "stop"])
+def test_a_look_makes_no_folder(verb: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    missing = tmp_path / "missing"
+    assert main(["cluster", verb, "--directory", str(missing)]) == 3
+    assert capsys.readouterr().out == f"no cluster runs in {missing}\n"
+    assert not missing.exists()
+
+
+@pytest.mark.cluster
+def test_an_odd_name_of_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    name = "-a b?c#d%20&e=f;'\"$é\n" + "x" * 200
+    place = f"--directory={name}"
+    started = sqlfront("cluster", "start", "-n", "1", place, f"--file-access={name}")
+    try:
+        assert started.returncode == 0, started
+        url = next(line.split(maxsplit=1)[1] for line in started.stdout.splitlines() if "URL" in line)
+        for target, cluster in ((url, None), (None, tmp_path / name)):
+            with connect(target, cluster=cluster) as connection:
+                assert connection.execute("SELECT 1 + 1").fetchall() == [(2,)]
+        joined = subprocess.Popen(
+            [*COMMAND, "member", place], env=ENVIRONMENT, stdout=subprocess.PIPE, text=True
+        )
+        assert joined.stdout is not None
+        with joined.stdout:
+            assert "has joined" in joined.stdout.readline()
+        assert len(sqlfront("cluster", "status", place).stdout.splitlines()) == 3
+    finally:
+        stopped = sqlfront("cluster", "stop", place)
+    assert stopped.returncode == 0, stopped
+    joined.wait(30)
+
+
+@pytest.mark.cluster
+def test_a_long_folder_of_temporary_files_has_no_sockets(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The path of a socket is limited in bytes: to fewer characters if these are not of ASCII."""
+    long = tmp_path / ("\u6f22" * 20) / ("\u5b57" * 20)
+    long.mkdir(parents=True)
+    place = ("--directory", str(tmp_path / "run"))
+    process = subprocess.Popen(
+        [*COMMAND, "member", *place],
+        env={**ENVIRONMENT, "TMPDIR": str(long)},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    with process.stdout:
+        assert "keeps a new cluster at unix:/tmp/sqlfront-" in process.stdout.readline()
+    assert sqlfront("cluster", "stop", *place).returncode == 0
+    process.wait(30)
 
 
 @pytest.mark.parametrize("arguments", [("member", "--bind", "unix:m"), ("cluster", "start")])

@@ -40,6 +40,9 @@ def error_of(name: str, value: object) -> sqlfront.Error | None:
         ("allow_user_code", "no", r"allow_user_code must be of the type bool \| None, not str"),
         ("file_access", 5, r"file_access must be of the type str \| Sequence\[str\] \| None, not int"),
         ("silence_limit", float("nan"), "silence_limit must be positive, not nan"),
+        ("backups", True, r"backups must be of the type int \| None, not bool"),
+        ("backups", 1.0, r"backups must be of the type int \| None, not float"),
+        ("backups", 3, "backups must be 0, 1 or 2, not 3"),
     ],
 )
 def test_the_message_names_the_field_and_the_type(name: str, value: Any, message: str) -> None:

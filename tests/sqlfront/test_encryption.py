@@ -159,8 +159,9 @@ def test_a_started_cluster_leaves_credentials_for_clients_elsewhere(
     started = run("cluster", "start", "-n", "1", "--bind", "127.0.0.1:0", *place, *more)
     try:
         assert started.returncode == 0, started
-        file = Path(started.stdout.split("for clients on other machines: ")[1].strip())
+        file = Path(started.stdout.split("for clients on other machines: ")[1].splitlines()[0])
         assert stat.S_IMODE(file.stat().st_mode) == 0o600
+        assert ("NOT encrypted" if more else "  encrypted;") in started.stdout
         given = Credentials.read(file)
         assert (given.tls is None) == given.insecure == bool(more)
         asked = run(

@@ -7,12 +7,19 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import sqlfront
 from sqlfront import Connection
+from sqlfront.cluster.embedded import EmbeddedMembers
 from sqlfront.config import Config
+from sqlfront_cluster.members.protocol.member_list import MemberInfo, MemberList
+from sqlfront_connectors.memory.spread import moves
+from sqlfront_connectors.memory.spread.table import SpreadTable, place_anew
+from sqlfront_planner.catalog import TableEntry
 from sqlfront_planner.explain.explanation import PartialRead
+from sqlfront_values.partitioning.partitions import key_hasher
 
 TABLES = (
     "CREATE TABLE o (k BIGINT, c BIGINT, p DOUBLE) USING memory CLUSTERED BY (k) INTO 271 BUCKETS",
@@ -285,3 +292,43 @@ def test_explain_of_a_result_shows_the_values_that_it_ran_with(
 
     assert "Filter: c#1 = 5" in printed
     assert "o by k = 7: partitions 1 of 271" in printed
+
+
+# ---- while rows move to other members
+
+
+def hand_over(connection: Connection, leaving: str) -> None:
+    """This member hands over: the others own the partitions, and the rows are where they were."""
+    members = connection.session.cluster
+    assert isinstance(members, EmbeddedMembers)
+    names = [each.name for each in members.member_list.members]
+    staying = [name for name in names if name != leaving]
+    owners = tuple(staying[number % len(staying)] for number in range(271))
+    infos = tuple(MemberInfo(name, hands_over=name == leaving) for name in names)
+    for member in members._members.members:
+        member.members = MemberList(1, infos, owners, dealt=1)
+        members._stores[member.name]._dealt = lambda: 1
+
+
+def test_members_are_named_where_the_rows_are_while_they_move(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(moves, "STEP_BYTES", 30_000)
+    with filled(3) as connection:
+        hand_over(connection, "embedded-2")
+        entry = connection.session.context.catalog.lookup(("o",))
+        assert isinstance(entry, TableEntry) and isinstance(entry.table, SpreadTable)
+        named = set[str]()
+        for taken in range(4):
+            held = entry.table.snapshot().held
+            assert {*held.owners} == {"embedded-0", "embedded-1", "embedded-2"}
+            for key in range(30):
+                owner = held.owners[key_hasher([pa.int64()])((key,)) % 271]
+                named.add(owner)
+                text = f"SELECT p FROM o WHERE k = {key}"
+                assert f"members: 1 of 3 ({owner})" in plan(connection, f"EXPLAIN {text}"), taken
+                assert connection.execute(text).fetchall() == [(1.5 * key,)]
+            assert f"members: 3 of 3 {ALL}" in plan(connection, "EXPLAIN SELECT sum(p) FROM o")
+            answers = iter((False, True))
+            place_anew(entry.table, lambda answers=answers: next(answers))  # type: ignore[misc]
+        assert named == {"embedded-0", "embedded-1", "embedded-2"}
+        place_anew(entry.table)
+        assert "members: 2 of 2 (embedded-0, embedded-1)" in plan(connection, "EXPLAIN SELECT sum(p) FROM o")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from sqlfront_cluster.members.member_list import CHANGED
+from sqlfront_cluster.members.protocol.member_list import CHANGED
+from sqlfront_cluster.members.protocol.messages import Submit
 from sqlfront_connectors.base import Partitioning
 from sqlfront_values.errors import OperationalError
 from tests.sqlfront.simulated import TableTown
@@ -20,13 +21,14 @@ def town(*, seed: int = 1, partitioning: Partitioning | None = PARTITIONINGS[0])
 
 
 def read_all(here: TableTown) -> None:
-    """Read the table to its end, again if the cluster changes; AssertionError for wrong rows."""
+    """Read the table to its end, again if the cluster changes or loses a member meanwhile; AssertionError for
+    wrong rows."""
     for _ in range(20):
         try:
             assert here.run(here.reading("client-0").poll, 60)
             return
         except OperationalError as error:
-            if error.sqlstate != "40001":
+            if error.sqlstate not in ("40001", "08006"):
                 raise
             here.simulation.pass_time(0.05)
     raise AssertionError("the table can't be read")
@@ -153,6 +155,57 @@ def test_the_last_member_hands_over_to_a_newcomer() -> None:
     read_all(here)
 
 
+@pytest.mark.parametrize("partitioning", PARTITIONINGS)
+def test_queries_that_arrive_after_a_holder_has_left_are_refused(partitioning: Partitioning | None) -> None:
+    """Partitions have changed their owners before the queries were planned, and do not change them again when
+    the member leaves; the queries name the member among those that have rows."""
+    here = TableTown("m0", "m1", "m2", "client-0", seed=1, observers=("client-0",))
+    here.create("client-0", partitioning, ROWS)
+    here.memberships["m2"].hand_over()
+    assert here.run(lambda: here.keeper.members.handing_over == ("m2",) and here.agreed())
+    here.simulation.late = lambda sender, receiver, message: 20.0 if isinstance(message, Submit) else 0.0
+    queries = [here.reading("client-0") for _ in range(3)]  # each coordinated by another member
+    here.simulation.late = lambda sender, receiver, message: 0.0
+    here.complete(here.leave("m2"))
+    assert here.run(lambda: here.ends == {"m2": None})
+
+    for query in queries:
+        with pytest.raises(OperationalError) as refused:
+            here.run(query.poll, 60)
+        assert refused.value.sqlstate in (CHANGED, "08006")
+    read_all(here)
+
+
+def rows_on(here: TableTown, member: str) -> int:
+    """The rows of the table's present version on a member."""
+    (table,) = here.sessions["client-0"].spread_tables()
+    version = table.snapshot().held.key
+    assert version is not None
+    return sum(segment.rows for segment in here.services[member]._store.share(version, "t").segments)
+
+
+@pytest.mark.parametrize("backups", [0, 1])
+def test_rows_that_stay_on_a_member_that_hands_over_are_stored_nowhere(backups: int) -> None:
+    """m2 reads its rows for the statement, and owns no partition any more. Its share was no part of the
+    version, so that a copy of a table without a partition key lacked rows, such as that of ADD COLUMN."""
+    for seed in range(100):  # chance says which member takes the rows of an INSERT
+        here = TableTown("m0", "m1", "m2", "client-0", seed=seed)
+        here.create("client-0", None, ROWS, backups)
+        if rows_on(here, "m2"):
+            break
+    here.memberships["m2"].hand_over()
+    assert here.run(lambda: here.keeper.members.handing_over == ("m2",) and here.agreed())
+
+    with pytest.raises(OperationalError) as refused:
+        here.complete(here.rewrite("client-0"))
+
+    assert refused.value.sqlstate == CHANGED
+    read_all(here)
+    here.complete(here.place_anew("client-0"))
+    here.complete(here.rewrite("client-0"))
+    read_all(here)
+
+
 def test_a_write_that_was_planned_before_is_not_published_on_who_has_handed_over() -> None:
     """The writer goes on with a former member list, since it waits for a connection with a new member, and
     m2, on which the current version has no rows, leaves at once."""
@@ -175,6 +228,7 @@ def test_a_write_that_was_planned_before_is_not_published_on_who_has_handed_over
 
     assert here.run(m2_has_rows)
     leaving = here.leave("m2")
+    assert here.run(lambda: bool(here.keeper.members.handing_over) or (here.resume(leaving) and False))
     assert here.run(lambda: not any(map(here.resume, (writing, leaving))) and writing.ended and leaving.ended)
 
     here.simulation.blocked.clear()

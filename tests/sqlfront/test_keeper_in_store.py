@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -49,12 +50,13 @@ class Town:
                 return line
         raise AssertionError("the member says nothing")
 
-    def connect(self) -> sqlfront.Connection:
+    def connect(self, *, store: bool = True, lite: bool = True) -> sqlfront.Connection:
         return sqlfront.connect(
             cluster=f"sqlfront://{self.keeper.removeprefix('unix:')}",
             secret=SECRET,
             workers=1,
-            job_store=str(self.store),
+            job_store=str(self.store) if store else None,
+            lite=lite,
         )
 
     def epoch(self) -> int:
@@ -111,3 +113,18 @@ def test_members_follow_killed_and_stopped_keepers_and_refuse_those_that_come_ba
         assert connection.execute("SELECT count(*), sum(k) FROM t").fetchall() == [(103, 5253)]
         with town.connect() as other:
             assert other.execute("SELECT count(*) FROM t").fetchall() == [(103,)]
+
+
+def test_sessions_without_the_store_are_told_by_members_where_the_keeper_is(town: Town) -> None:
+    with town.connect(store=False) as one, town.connect(store=False, lite=False) as other:
+        one.execute("CREATE TABLE t USING memory CLUSTERED BY (k) AS SELECT id AS k FROM range(100)")
+        os.kill(town.process_of(1), signal.SIGKILL)
+        path = town.keeper.removeprefix("unix:")
+        with socket.socket(socket.AF_UNIX) as taken:  # as if the former keeper's machine were another one
+            os.unlink(path)
+            taken.bind(path)
+            taken.listen()
+            until(lambda: town.epoch() == 2)
+            one.execute("INSERT INTO t SELECT 100")
+            other.execute("INSERT INTO t SELECT 101")
+            assert one.execute("SELECT count(*), sum(k) FROM t").fetchall() == [(102, 5151)]

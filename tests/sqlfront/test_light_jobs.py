@@ -220,6 +220,16 @@ def test_a_timeout_of_a_job_is_positive(session: Session, timeout: float) -> Non
         session.submit(numbers(), JobConfig(timeout=timeout))
 
 
+@pytest.mark.parametrize("timeout", [float("inf"), 10**400], ids=["infinite", "huge"])
+def test_a_wait_of_any_length_ends_with_the_job(session: Session, gate: Gate, timeout: float) -> None:
+    job = started(session, gate)
+    opening = threading.Timer(0.05, gate.opened.set)
+    opening.start()
+    assert session.job(job.id).join(timeout)
+    assert job.join(timeout)
+    assert job.join(-timeout)
+
+
 @pytest.mark.parametrize("timeout", ["1", float("nan"), True])
 def test_a_wait_needs_a_number(session: Session, timeout: object) -> None:
     job = session.submit(numbers())

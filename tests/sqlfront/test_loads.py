@@ -15,7 +15,7 @@ from sqlfront.cluster.processes import ProcessMembers
 from sqlfront_cluster import codec
 from sqlfront_cluster.codec import BatchEncoder, ErrorData
 from sqlfront_cluster.launchers.local import LocalCluster
-from sqlfront_cluster.members.outsider import Outsider
+from sqlfront_cluster.members.questions.outsider import Outsider
 from sqlfront_connectors.memory.exchange.fetching import MOST_ROWS, fetch
 from sqlfront_connectors.memory.exchange.loads import HeldVersion, SpreadLoad
 from sqlfront_connectors.memory.exchange.pushing import DeliveredRows, Pusher, push_all

@@ -20,10 +20,12 @@ from sqlfront.lanes.light import run_plan
 from sqlfront.pipeline import Pipeline, table
 from sqlfront.state.context import Context
 from sqlfront_connectors.memory.spread.store import partitions_moved
-from sqlfront_connectors.memory.spread.table import SpreadTable, TableVersion
+from sqlfront_connectors.memory.spread.table import SpreadTable
+from sqlfront_connectors.memory.spread.version import TableVersion
 from sqlfront_planner.binder import Arguments
 from sqlfront_planner.plan import Template
 from sqlfront_planner.statements.query_parser import parse_query
+from tests.cluster.launchers.test_local import until
 
 Rows = list[tuple[object, ...]]
 
@@ -57,10 +59,14 @@ def cluster(connection: sqlfront.Connection) -> EmbeddedMembers:
     return found
 
 
-def shares(connection: sqlfront.Connection) -> list[int]:
-    """How many shares each member holds."""
-    gc.collect()
-    return [len(store.keys_held) for store in cluster(connection)._stores.values()]
+def await_shares(connection: sqlfront.Connection, *expected: int) -> None:
+    """Wait until the members hold so many shares: their threads may still hold what has ended."""
+
+    def held() -> list[int]:
+        gc.collect()
+        return [len(store.keys_held) for store in cluster(connection)._stores.values()]
+
+    until(lambda: held() == [*expected])
 
 
 def test_explain_shows_members_and_distributed_edges(numbers: sqlfront.Connection) -> None:
@@ -164,12 +170,12 @@ def test_inserts_are_spread_and_old_versions_freed(connection: sqlfront.Connecti
     connection.execute("INSERT INTO t SELECT k + 10, s FROM t")
     assert connection.execute("INSERT INTO t (k) VALUES (7)").rowcount == 1
     assert ask(connection, "SELECT count(*), sum(k), count(s) FROM t") == [(7, 49, 6)]
-    assert shares(connection) == [1, 1, 1]
+    await_shares(connection, 1, 1, 1)
 
     connection.execute("INSERT OVERWRITE t SELECT k, s FROM t WHERE k > 10")
     assert ask(connection, "SELECT k FROM t ORDER BY k") == [(11,), (12,), (13,)]
     connection.execute("DROP TABLE t")
-    assert shares(connection) == [0, 0, 0]
+    await_shares(connection, 0, 0, 0)
 
 
 def test_a_failed_insert_changes_nothing_and_leaves_nothing(numbers: sqlfront.Connection) -> None:
@@ -177,7 +183,7 @@ def test_a_failed_insert_changes_nothing_and_leaves_nothing(numbers: sqlfront.Co
         numbers.execute("INSERT INTO t SELECT id, 1 / (id - 99) FROM range(100)")
 
     assert ask(numbers, "SELECT count(*) FROM t") == [(50_000,)]
-    assert shares(numbers) == [1, 1, 1]
+    await_shares(numbers, 1, 1, 1)
 
 
 def test_a_cached_file_table_is_spread_and_follows_inserts(connection: sqlfront.Connection) -> None:
@@ -189,7 +195,7 @@ def test_a_cached_file_table_is_spread_and_follows_inserts(connection: sqlfront.
     assert "MemoryScan: f on all members" in explained(connection, "SELECT * FROM f")
     connection.execute("UNCACHE TABLE f")
     assert ask(connection, "SELECT count(*), max(k) FROM f") == [(30_001, 30_000)]
-    assert shares(connection) == [0, 0, 0]
+    await_shares(connection, 0, 0, 0)
 
 
 def test_large_files_are_read_by_all_members(connection: sqlfront.Connection) -> None:
@@ -304,8 +310,8 @@ def test_an_interrupt_right_after_rows_were_published_leaves_them(
 ) -> None:
     publish = EmbeddedMembers.publish
 
-    def interrupted(members: EmbeddedMembers, table: SpreadTable, version: TableVersion) -> None:
-        publish(members, table, version)
+    def interrupted(members: EmbeddedMembers, table: SpreadTable, version: TableVersion, dealt: int) -> None:
+        publish(members, table, version, dealt)
         raise KeyboardInterrupt
 
     monkeypatch.setattr(EmbeddedMembers, "publish", interrupted)
@@ -316,4 +322,4 @@ def test_an_interrupt_right_after_rows_were_published_leaves_them(
     assert ask(numbers, "SELECT v FROM t WHERE k = 50000") == [(7,)]
     assert ask(numbers, "SELECT count(*) FROM t") == [(50001,)]
     numbers.execute("DELETE FROM t WHERE k = 50000")
-    assert max(shares(numbers)) == 1
+    await_shares(numbers, 1, 1, 1)

@@ -315,3 +315,28 @@ def test_a_snapshot_of_before_stays_as_it_was(connection: sqlfront.Connection) -
 
     assert len(first) + len(cursor.fetchall()) == 100000
     assert ask(connection, "SELECT count(*) FROM v") == [(50000,)]
+
+
+@pytest.mark.parametrize("column", ["k", "s", "d"])
+@pytest.mark.parametrize("condition", ["k = 7", "k > 7", "s = 'no such'", "k = 1"])
+def test_values_of_a_wrong_type_are_an_error_whether_or_not_a_row_is_affected(
+    connection: sqlfront.Connection, column: str, condition: str
+) -> None:
+    wrong = {"k": True, "s": [1], "d": "1"}[column]
+    with pytest.raises(sqlfront.ProgrammingError, match=f"Cannot safely cast `{column}`") as caught:
+        connection.execute(f"UPDATE t SET {column} = ? WHERE {condition}", [wrong])
+    assert caught.value.condition == "INCOMPATIBLE_DATA_FOR_TABLE.CANNOT_SAFELY_CAST"
+    assert keys(connection) == [None, 0, 1, 2]
+
+
+@pytest.mark.parametrize("column", ["k", "s", "d"])
+@pytest.mark.parametrize("condition", ["k = 7", "k > 7", "s = 'no such'", "k = NULL"])
+def test_a_value_that_is_an_error_is_one_also_if_no_row_is_affected(
+    connection: sqlfront.Connection, column: str, condition: str
+) -> None:
+    """On several members the new values of a clustering column were not evaluated then."""
+    wrong = {"k": "CAST('x' AS INT)", "s": "CAST(CAST('x' AS INT) AS STRING)", "d": "1 / 0"}[column]
+    with pytest.raises(sqlfront.DataError) as caught:
+        connection.execute(f"UPDATE t SET {column} = {wrong} WHERE {condition}")
+    assert caught.value.condition == ("DIVIDE_BY_ZERO" if column == "d" else "CAST_INVALID_INPUT")
+    assert keys(connection) == [None, 0, 1, 2]

@@ -2,7 +2,8 @@
 
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import pytest
 
@@ -103,12 +104,24 @@ def test_an_interrupt_ends_what_it_leaves_on_the_other_stack() -> None:
 
 
 def _interrupted(call: Callable[[], object], began: threading.Event) -> None:
-    """Make the call on the main thread, and interrupt it once it has begun."""
+    """Make the call on the main thread, and interrupt it once it has begun; once more after some seconds,
+    since an interrupt that arrives while a finalizer of garbage runs is lost."""
+    over = threading.Event()
 
     def interrupt() -> None:
         began.wait(30)
-        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+        while not over.is_set():
+            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+            over.wait(10)
 
     threading.Thread(target=interrupt).start()
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(KeyboardInterrupt), ending(over):
         call()
+
+
+@contextmanager
+def ending(over: threading.Event) -> Iterator[None]:
+    try:
+        yield
+    finally:
+        over.set()

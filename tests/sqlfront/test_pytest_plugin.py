@@ -9,8 +9,6 @@ from pathlib import Path
 
 import pytest
 
-import sqlfront
-from sqlfront_values.functions import registry
 from tests.docs.blocks import ROOT, blocks
 
 pytest_plugins = ("pytester",)
@@ -41,22 +39,23 @@ def test_the_fixtures_are_one_session(sqlfront_session, spark_session, sqlfront_
 """
 
 
-@pytest.fixture(autouse=True, scope="module")
-def _functions() -> None:
-    """Registers all functions: pytester forgets modules that its run imports, and these can't be imported
-    twice."""
-    registry.names()
-
-
 @pytest.fixture(autouse=True)
-def _plugin(pytester: pytest.Pytester) -> None:
+def _project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
     pytester.makeini("[pytest]\nfilterwarnings = error\n")
+    paths = os.pathsep.join(str(Path(ROOT, name)) for name in ("", "engine", "planner", "connectors"))
+    monkeypatch.setenv("PYTHONPATH", paths)
 
 
-def passed(pytester: pytest.Pytester, count: int, *arguments: str) -> None:
-    """Run the project's tests in this process; all pass."""
-    result = pytester.runpytest_inprocess(*PLUG_IN, "-p", "no:cacheprovider", *arguments)
-    result.assert_outcomes(passed=count)
+def run(pytester: pytest.Pytester, *arguments: str) -> pytest.RunResult:
+    """Run the project's tests in a process of their own. A run in this process would make pytest forget the
+    modules that the run imports, pandas' compiled ones among them, whose second import can crash the process.
+    And Python's report of the crash would be lost: a run that ends directs such reports elsewhere."""
+    return pytester.runpytest_subprocess(*PLUG_IN, "-p", "no:cacheprovider", *arguments, timeout=300)
+
+
+def passed(pytester: pytest.Pytester, count: int) -> None:
+    """Run the project's tests; all pass."""
+    run(pytester).assert_outcomes(passed=count)
 
 
 def test_each_test_has_a_session_of_its_own(
@@ -69,12 +68,14 @@ def test_each_test_has_a_session_of_its_own(
 
 
 def test_the_default_session_is_back_after_the_test(pytester: pytest.Pytester) -> None:
-    pytester.makepyfile("def test_it(sqlfront_session): sqlfront_session.sql('SELECT 1').collect()")
-    before = sqlfront.api.default_session()
+    pytester.makepyfile(
+        "from sqlfront.api import default_session\n"
+        "BEFORE = default_session()\n"
+        "def test_it(sqlfront_session): assert default_session() is sqlfront_session is not BEFORE\n"
+        "def test_after(): assert default_session() is BEFORE\n"
+    )
 
-    passed(pytester, 1)
-
-    assert sqlfront.api.default_session() is before
+    passed(pytester, 2)
 
 
 def test_the_examples_in_docs_pass(pytester: pytest.Pytester) -> None:
@@ -98,9 +99,7 @@ def test_a_test_that_fails_closes_its_session(pytester: pytest.Pytester) -> None
         "def test_after():\n    assert SEEN[0].closed\n"
     )
 
-    result = pytester.runpytest_inprocess(*PLUG_IN, "-p", "no:cacheprovider")
-
-    result.assert_outcomes(passed=1, failed=1)
+    run(pytester).assert_outcomes(passed=1, failed=1)
 
 
 def test_the_plug_in_loads_nothing_until_a_test_asks() -> None:
@@ -121,15 +120,5 @@ def test_the_entry_point_is_the_plug_in() -> None:
 @pytest.mark.doors
 def test_workers_of_xdist_have_sessions_of_their_own(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(ISOLATION.replace("range(3)", "range(40)"))
-    paths = os.pathsep.join(str(Path(ROOT, name)) for name in ("", "engine", "planner", "connectors"))
-    ran = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-n", "2", *PLUG_IN],
-        cwd=pytester.path,
-        env=os.environ | {"PYTHONPATH": paths},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=300,
-    )
 
-    assert "41 passed" in ran.stdout
+    run(pytester, "-n", "2").assert_outcomes(passed=41)

@@ -219,6 +219,7 @@ def test_an_unknown_system_table_names_those_there_are(connection: Connection, n
 
 
 def test_an_idle_session_runs_no_query(connection: Connection) -> None:
+    assert soon_idle(connection)
     assert ask(connection, "SELECT * FROM sys.light_jobs") == []
 
 

@@ -10,8 +10,8 @@ import pytest
 
 from sqlfront.cluster.service import TableService
 from sqlfront_cluster import codec
-from sqlfront_cluster.members.document import Document
-from sqlfront_cluster.members.member_list import MemberInfo, MemberList
+from sqlfront_cluster.members.protocol.document import Document
+from sqlfront_cluster.members.protocol.member_list import MemberInfo, MemberList
 from sqlfront_connectors.memory.exchange.holding import GRACE, STAGED
 from sqlfront_connectors.memory.segments.share import TableShare
 from sqlfront_connectors.memory.spread.documents import TABLE, TURN, TableDocument, Turn
@@ -34,6 +34,7 @@ class Place:
         self.membership = SimpleNamespace(
             name="m",
             watchers=[],
+            followers=[],
             list_watchers=[],
             documents={},
             is_present=lambda name: name in members,
@@ -60,7 +61,7 @@ class Place:
             del self.membership.documents[key]
         else:
             self.membership.documents[key] = Document(self.versions, content)
-        for watcher in self.membership.watchers:
+        for watcher in (*self.membership.watchers, *self.membership.followers):
             watcher(key)
 
     def write(self, number: int) -> str:
@@ -141,15 +142,15 @@ def test_a_share_made_without_a_turn_is_kept_until_the_table_changes(place: Plac
 
 
 def test_a_share_that_has_just_been_published_is_kept_by_a_sweep_that_comes_first(place: Place) -> None:
-    """A sweep on another thread comes between the change of the document and its watchers."""
+    """A sweep on another thread comes between the change of the document and its followers."""
     first = place.write(1)
     published = attempt(place, 1)
-    watchers, place.membership.watchers = place.membership.watchers, [lambda key: place.service.sweep()]
+    followers, place.membership.followers = place.membership.followers, [lambda key: place.service.sweep()]
     place.publish(published)
     assert place.shares == {first, published}
 
-    place.membership.watchers = watchers
-    watchers[0](f"{TABLE}t")
+    place.membership.followers = followers
+    followers[0](f"{TABLE}t")
     place.clock.advance(GRACE)
     assert place.shares == {published}
 

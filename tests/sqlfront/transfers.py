@@ -12,6 +12,8 @@ from typing import Final
 import msgspec
 
 import sqlfront
+from tests.sqlfront import key_writes
+from tests.sqlfront.key_writes import KeyWrites
 
 ACCOUNTS: Final = 200
 BALANCE: Final = 100
@@ -30,6 +32,7 @@ CREATE: Final = (
     f"CREATE TABLE account {_TABLE}, id % {GROUPS} AS g, {BALANCE}L AS v, '' AS log FROM range({ACCOUNTS})",
     f"CREATE TABLE owner {_TABLE}, concat('owner ', id) AS name FROM range({ACCOUNTS})",
     f"CREATE TABLE area {_TABLE} FROM range({GROUPS})",
+    key_writes.CREATE,
 )
 _MINE: Final = f"a.k BETWEEN 0 AND {ACCOUNTS - 1}"
 
@@ -177,6 +180,7 @@ class Client(threading.Thread):
         super().__init__(name=f"client-{number}", daemon=True)
         self.writes = writes
         self.ledger = Ledger(number)
+        self.notes = KeyWrites(number)
         self.wrong: str | None = None
         self._connect = connect
         self._figures = figures
@@ -205,8 +209,12 @@ class Client(threading.Thread):
             self._close()
 
     def _step(self) -> None:
-        kind = random.randrange(0 if self.writes else 4, 10)
-        if kind < 4:
+        kind = random.randrange(-2 if self.writes else 4, 11)
+        if kind < 0:
+            sql, key, after = self.notes.next_write()
+            _, error = self._ask("write by key", sql)
+            self.notes.note(key, after, error, UNKNOWN)
+        elif kind < 4:
             statement = self.ledger.next_statement()
             _, error = self._ask("write", self.ledger.sql(statement))
             self.ledger.note(statement, error)
@@ -220,6 +228,11 @@ class Client(threading.Thread):
             rows, _ = self._ask("lookup", f"SELECT k, g FROM account WHERE k = {key}")
             if rows is not None and rows != [(key, key % GROUPS)]:
                 raise Wrong(f"account {key} is {rows}")
+        elif kind == 9:
+            sql, key = self.notes.next_read()
+            rows, _ = self._ask("lookup", sql)
+            if rows is not None and (wrong := self.notes.check(key, rows)):
+                raise Wrong(wrong)
         else:
             sql, right = self.ledger.inserted()
             rows, _ = self._ask("read", sql)

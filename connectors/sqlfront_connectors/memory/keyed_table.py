@@ -6,9 +6,11 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import ClassVar, TypeVar
 
+import msgspec
 import pyarrow as pa
 
 from sqlfront_connectors.base import (
+    Key,
     Partitioning,
     RowPath,
     RowValues,
@@ -116,6 +118,14 @@ class KeyedSnapshot(ABC):
         )
 
 
+class NewValues(msgspec.Struct, frozen=True):
+    """Values that do not depend on the row, for columns of changed rows: ``places`` are the columns'
+    ordinals, ``values`` one value for each."""
+
+    places: tuple[int, ...]
+    values: RowValues
+
+
 class KeyedTable(ABC):
     """The base class of memory tables; a subclass keeps the versions of the rows, and publishes a whole new
     version with each write. ``backups``: the number of backups of each row, 0 to 2, where other members of a
@@ -180,6 +190,12 @@ class KeyedTable(ABC):
         return True
 
     @property
+    def takes_row_changes(self) -> bool:
+        """True if rows can be changed by their keys, without a job, where they are; always True if all rows
+        are in this process."""
+        return True
+
+    @property
     def home_columns(self) -> tuple[int, ...]:
         """The columns whose values determine on which member a row is, as ordinals of the
         :class:`~sqlfront_connectors.memory.numbered_table.NumberedTable` (the table with the rows' numbers as
@@ -212,6 +228,17 @@ class KeyedTable(ABC):
             rows = find()
             self.change_rows(rows, stores=stores, query=query)
         return len(rows)
+
+    def change_keys(
+        self, keys: Sequence[Key], new: NewValues | None, query: QueryRun | None = None
+    ) -> int | None:
+        """Change the rows with these ``keys``, distinct values of the partition key's columns, and return
+        their number: give them the ``new`` values, in columns other than those of the key, or delete them if
+        ``new`` is None. Return None, and change nothing, if the rows have to be found first
+        (:meth:`change_found`). ``query``: when this query ends, this method stops waiting for members. Raises
+        OverflowError or TooManyRows, and changes nothing, if the rows can't be changed as Python values;
+        OperationalError as :meth:`change_rows`."""
+        return None
 
     @abstractmethod
     def add_rows(self, rows: Sequence[RowValues], query: QueryRun | None = None) -> None:

@@ -2,7 +2,6 @@
 version."""
 
 import itertools
-import threading
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Final, cast
@@ -27,6 +26,7 @@ from sqlfront_connectors.memory.segments.row_paths import batch_of
 from sqlfront_connectors.memory.segments.segment import RowNumbers, Segment, build_segments
 from sqlfront_connectors.memory.segments.share import TableShare
 from sqlfront_connectors.memory.segments.table_memory import TableMemory
+from sqlfront_connectors.memory.writer_lock import WriterLock
 from sqlfront_engine.jobs.query_run import QueryRun
 from sqlfront_engine.memory import MemoryBudget
 from sqlfront_values.errors import InternalError
@@ -109,7 +109,7 @@ class MemoryTable(KeyedTable):
         super().__init__(name, schema, partitioning, backups)
         self.memory = None if budget is None else TableMemory(budget)
         self._identity = f"memory:{next(_identities)}"
-        self._writer = threading.RLock()
+        self._writer = WriterLock()
         # Invariant: replaced as a whole under _writer; readers take the reference once.
         self._current = MemorySnapshot(name, schema, partitioning, (), self._identity, 0)
 

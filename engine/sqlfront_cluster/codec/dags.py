@@ -2,10 +2,12 @@
 
 A DAG is encoded as its *shape* (names, tags, parallelism, edges) and its separately encoded processors. Runs
 of a cached plan share the shape and most processors, so sender and receiver cache shapes and processors:
-another run of a plan costs only as much as its changed processors.
+another run of a plan costs only as much as its changed processors. A run without changed processors is the
+same bytes as the run before, which both sides cache as a whole.
 """
 
 from collections.abc import Sequence
+from operator import is_
 from typing import Final, Self
 
 import msgspec
@@ -17,9 +19,10 @@ from sqlfront_engine.processors.own_classes import NO_CODE, AllowedCode
 from sqlfront_engine.processors.registry import is_own, processor_class, tag_of
 from sqlfront_engine.processors.shipped_classes import ShippedClass
 from sqlfront_values.expressions import SortKey
+from sqlfront_values.memo import Memo
 
-#: Cached shapes, and the most bytes of a cached shape and of a cached processor. The three bound the memory
-#: that other members' messages can fill.
+#: Cached shapes, likewise whole DAGs, and the most bytes of a cached shape and of a cached processor.
+#: The three bound the memory that other members' messages can fill.
 _KEPT: Final = 256
 _LONGEST_SHAPE: Final = 65_536
 _LONGEST_PROCESSOR: Final = 16_384
@@ -75,13 +78,25 @@ class _Travelling(msgspec.Struct, frozen=True, array_like=True):
 
 class _Encoded:
     """The cached encoding of a locked DAG, shared with copies of it that have other processors: the encoded
-    shape, and each vertex's last encoded processor."""
+    shape, each vertex's last encoded processor, and the last encoded DAG with its processors."""
 
-    __slots__ = ("processors", "shape")
+    __slots__ = ("latest", "processors", "shape")
 
     def __init__(self, dag: DAG, *, ships_classes: bool = False) -> None:
         self.shape = encode(_shape_of(dag, ships_classes=ships_classes))
         self.processors: dict[str, tuple[Processor, bytes]] = {}
+        # Replaced as a whole, since several threads encode.
+        self.latest: tuple[list[Processor], bytes] = ([], b"")
+
+    def encode(self, vertices: Sequence[Vertex]) -> bytes:
+        """Return the encoded DAG with the processors of ``vertices``. It is encoded only if one of them is
+        another object than at the last call."""
+        processors, encoded = self.latest
+        now = [vertex.processor for vertex in vertices]
+        if len(now) != len(processors) or not all(map(is_, now, processors)):
+            encoded = encode(_Travelling(self.shape, tuple([self.processor(vertex) for vertex in vertices])))
+            self.latest = now, encoded
+        return encoded
 
     def processor(self, vertex: Vertex) -> msgspec.Raw:
         """Return the vertex's processor in msgpack. It is encoded only if it is another object than the
@@ -101,9 +116,7 @@ def encode_dag(dag: DAG, *, ships_classes: bool = False) -> bytes:
     """
     dag.lock()
     make = _shipping if ships_classes else _Encoded
-    encoded = dag.derive(make, make)
-    processors = tuple([encoded.processor(vertex) for vertex in dag.vertices])
-    return encode(_Travelling(encoded.shape, processors))
+    return dag.derive(make, make).encode(dag.vertices)
 
 
 def _shipping(dag: DAG) -> _Encoded:
@@ -180,8 +193,8 @@ class _Template(msgspec.Struct, frozen=True):
 
     def bind(self, message: _Travelling, allowed: AllowedCode) -> DAG:
         """Return the DAG of ``message``, which has the same shape as this template; only processors whose
-        bytes differ from the template's are decoded. ``user_code``: user functions may run in this process.
-        Raises ValueError or an error of sqlfront for a malformed message."""
+        bytes differ from the template's are decoded. ``allowed``: the code of users that may run in this
+        process. Raises ValueError or an error of sqlfront for a malformed message."""
         if len(message.processors) != len(self.kinds):
             raise ValueError(f"{len(message.processors)} processors for {len(self.kinds)} vertices")
         changed: dict[str, Processor] = {}
@@ -194,6 +207,8 @@ class _Template(msgspec.Struct, frozen=True):
 
 
 _templates: Final[dict[tuple[bytes, AllowedCode], _Template]] = {}
+#: The DAGs of the templates by their messages: runs of a plan without values are the same bytes.
+_repeated: Final = Memo[tuple[bytes, AllowedCode], DAG](_KEPT)
 
 
 def decode_dag(data: bytes | bytearray | memoryview, allowed: AllowedCode = NO_CODE) -> DAG:
@@ -204,6 +219,10 @@ def decode_dag(data: bytes | bytearray | memoryview, allowed: AllowedCode = NO_C
     other user function or processor of a user's own raises NotSupportedError. Raises OperationalError for
     bytes that are no DAG, and for a processor whose class doesn't exist on this member.
     """
+    whole = bytes(data), allowed
+    repeated = _repeated.get(whole)
+    if repeated is not None:
+        return repeated
     message = decode(data, _Travelling)
     template = _templates.get((message.shape, allowed))
     try:
@@ -216,6 +235,8 @@ def decode_dag(data: bytes | bytearray | memoryview, allowed: AllowedCode = NO_C
         if len(_templates) >= _KEPT:
             _templates.pop(next(iter(_templates)), None)
         _templates[message.shape, allowed] = template
+        if None not in template.encoded:
+            _repeated.keep(whole, template.dag)
     return template.dag
 
 

@@ -24,8 +24,8 @@ from sqlfront_cluster.durable_tasks.task_messages import (
     StopTasks,
     TaskAnswer,
 )
-from sqlfront_cluster.members.member_list import CHANGED, MemberList
-from sqlfront_cluster.members.requests import Wait
+from sqlfront_cluster.members.protocol.member_list import CHANGED, MemberList
+from sqlfront_cluster.members.questions.requests import Wait
 from sqlfront_engine.closing import ClosingContext
 from sqlfront_engine.durable.division import JobOptions
 from sqlfront_engine.durable.runner import Holdings, TaskEnd, TaskLostError

@@ -15,8 +15,8 @@ import pyarrow as pa
 
 from sqlfront_cluster import codec
 from sqlfront_cluster.durable_tasks.member_disk import MemberDisk, is_output_name
-from sqlfront_cluster.members.member_list import CHANGED, MemberList
-from sqlfront_cluster.members.requests import Wait
+from sqlfront_cluster.members.protocol.member_list import CHANGED, MemberList
+from sqlfront_cluster.members.questions.requests import Wait
 from sqlfront_engine.file_access import FileAccess
 from sqlfront_engine.spool.places import is_on_member, member_of
 from sqlfront_engine.spool.reading import SpoolDamaged

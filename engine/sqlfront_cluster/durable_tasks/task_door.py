@@ -6,7 +6,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Final
 
 from sqlfront_cluster.launchers.running import RunningMember
-from sqlfront_cluster.members.requests import RequestService
+from sqlfront_cluster.members.questions.requests import RequestService
 from sqlfront_values.lazy_modules import lazy_module
 
 if TYPE_CHECKING:

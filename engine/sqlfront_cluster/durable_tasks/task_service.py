@@ -41,7 +41,7 @@ from sqlfront_cluster.durable_tasks.task_messages import (
     TaskAnswer,
     decode_question,
 )
-from sqlfront_cluster.members.requests import RequestService
+from sqlfront_cluster.members.questions.requests import RequestService
 from sqlfront_engine.durable.division import OutputPlace
 from sqlfront_engine.durable.event_store.events import Manifest
 from sqlfront_engine.durable.files import remove_output
@@ -270,8 +270,8 @@ class TaskService(RequestService):
 
     def answer(self, content: bytes) -> bytes:
         """Decode a question, act on it, and return the encoded :class:`TaskAnswer`; see
-        :meth:`~sqlfront_cluster.members.requests.RequestService.answer`. Raises OperationalError for a job
-        that this member doesn't know, and for a question of an older epoch."""
+        :meth:`~sqlfront_cluster.members.questions.requests.RequestService.answer`. Raises OperationalError
+        for a job that this member doesn't know, and for a question of an older epoch."""
         question = decode_question(content)
         if isinstance(question, ReadOutput):
             return codec.encode(self._read(question))

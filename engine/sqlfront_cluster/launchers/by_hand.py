@@ -4,12 +4,12 @@ import secrets
 
 from sqlfront_cluster.launchers.offices import Office, OfficeTenure
 from sqlfront_cluster.launchers.running import MemberOptions, MemberService, RunningMember, network_settings
-from sqlfront_cluster.members.cluster_messages import MESSAGES
-from sqlfront_cluster.members.keeper import Keeper
-from sqlfront_cluster.members.keeper_names import KEEPER, keeper_name
-from sqlfront_cluster.members.keeper_settings import KeeperSettings
-from sqlfront_cluster.members.tenure import ONLY_KEEPER
-from sqlfront_cluster.network.addresses import UNIX_PREFIX, Address
+from sqlfront_cluster.members.keeper.keeper import Keeper
+from sqlfront_cluster.members.keeper.keeper_settings import KeeperSettings
+from sqlfront_cluster.members.keeper.tenure import ONLY_KEEPER
+from sqlfront_cluster.members.protocol.cluster_messages import MESSAGES
+from sqlfront_cluster.members.protocol.keeper_names import KEEPER, keeper_name
+from sqlfront_cluster.network.addresses import UNIX_PREFIX, Address, check_reachable
 from sqlfront_cluster.network.tcp import TcpTransport
 from sqlfront_cluster.network.tls.security import Security
 from sqlfront_engine.file_access import EVERYWHERE, FileAccess
@@ -39,7 +39,8 @@ def join(
     ``files``: the files that the member may open. ``user_code``: whether the member runs functions that other
     members send. ``processor_modules``: modules whose processors the member runs anyway. ``office``: the
     office of keeper, where the member finds the keeper, and may become the keeper; None = none. Raises
-    OperationalError if the member can't join."""
+    OperationalError if the member can't join, ProgrammingError for an address that others can't reach."""
+    check_reachable(Address.parse(bind))
     options = MemberOptions(
         new_name(bind),
         keeper,
@@ -58,7 +59,8 @@ class FirstMember:
     cluster. ``service``: the member's service, None = none. ``files``: the files that the member may open.
     ``user_code``: whether the member runs functions that other members send. ``processor_modules``: modules
     whose processors the member runs anyway. ``office``: the office of the keeper, which another member takes
-    when this process ends; None = the cluster ends with this process."""
+    when this process ends; None = the cluster ends with this process. Raises ProgrammingError for an address
+    that others can't reach."""
 
     def __init__(
         self,
@@ -72,6 +74,7 @@ class FirstMember:
         processor_modules: tuple[str, ...] = (),
         office: OfficeTenure | None = None,
     ) -> None:
+        check_reachable(Address.parse(bind))
         name = KEEPER if office is None else keeper_name(office.epoch)
         transport = TcpTransport(network_settings(security), MESSAGES, listen=[bind], name=name)
         self.address = transport.addresses[0]

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from threading import Event
 
 from sqlfront_cluster.members.member import Member
-from sqlfront_cluster.members.member_list import MemberInfo, MemberList
+from sqlfront_cluster.members.protocol.member_list import MemberInfo, MemberList
 from sqlfront_cluster.network.loopback import LoopbackNetwork
 from sqlfront_engine.closing import ClosingContext
 from sqlfront_engine.engine import Engine, default_memory_limit

@@ -10,6 +10,7 @@ file ``members`` as long as its process lives, so that nobody begins another clu
 """
 
 import fcntl
+import logging
 import os
 from collections.abc import Callable
 from contextlib import suppress
@@ -29,6 +30,8 @@ TURNS: Final = "succession"
 PRESENCE: Final = "members"
 #: A file that exists while the cluster is being stopped, so that nobody takes the office.
 STOPPING: Final = "stopping"
+logger = logging.getLogger(__name__)
+
 _FILE_MODE: Final = 0o600
 _FLAGS: Final = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -49,7 +52,7 @@ class RunFile(msgspec.Struct, frozen=True):
 class HeldOffice:
     """The office in the ``folder``, held with the lock ``descriptor`` by the keeper of ``epoch``. ``ended``:
     members that have ended with the former keeper, since they were in its process. It is a
-    :class:`~sqlfront_cluster.members.tenure.Tenure`."""
+    :class:`~sqlfront_cluster.members.keeper.tenure.Tenure`."""
 
     def __init__(
         self, folder: Path, descriptor: int, epoch: int, ended: frozenset[str] = frozenset()
@@ -75,9 +78,17 @@ class HeldOffice:
         run_file = RunFile(os.getpid(), address, self.epoch, sockets, member)
         _replace(self.folder / RUN_FILE, msgspec.json.encode(run_file))
         credentials = self.folder / CREDENTIALS
-        if credentials.exists():
-            content = {**msgspec.json.decode(credentials.read_bytes(), type=dict), "address": address}
-            _replace(credentials, msgspec.json.encode(content))
+        try:
+            content = msgspec.json.decode(credentials.read_bytes(), type=dict[str, object])
+        except FileNotFoundError:
+            return
+        except (OSError, msgspec.MsgspecError) as error:
+            # The cluster goes on: members need no credentials.
+            logger.warning(
+                "%s can't be read, and clients don't find the keeper by it: %s", credentials, error
+            )
+            return
+        _replace(credentials, msgspec.json.encode({**content, "address": address}))
 
     @property
     def begins(self) -> bool:

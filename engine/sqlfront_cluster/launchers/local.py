@@ -23,25 +23,22 @@ from sqlfront_cluster.launchers.running import (
     MemberOptions,
     network_settings,
 )
-from sqlfront_cluster.members.cluster_messages import MESSAGES
-from sqlfront_cluster.members.keeper import Keeper
-from sqlfront_cluster.members.keeper_names import KEEPER
-from sqlfront_cluster.members.keeper_settings import KeeperSettings
-from sqlfront_cluster.members.tenure import ONLY_KEEPER
-from sqlfront_cluster.network.addresses import Address
+from sqlfront_cluster.members.keeper.keeper import Keeper
+from sqlfront_cluster.members.keeper.keeper_settings import KeeperSettings
+from sqlfront_cluster.members.keeper.tenure import ONLY_KEEPER
+from sqlfront_cluster.members.protocol.cluster_messages import MESSAGES
+from sqlfront_cluster.members.protocol.keeper_names import KEEPER
+from sqlfront_cluster.network.addresses import LONGEST_FOLDER, Address, check_reachable
 from sqlfront_cluster.network.tcp import TcpTransport
 from sqlfront_cluster.network.tls.contexts import TlsSettings
 from sqlfront_cluster.network.tls.security import Security
 from sqlfront_engine.file_access import EVERYWHERE, FileAccess
 from sqlfront_engine.scheduler import SystemClock
-from sqlfront_values.errors import OperationalError, ProgrammingError
+from sqlfront_values.errors import OperationalError
 
 #: Seconds in which a process has to end by itself before it is killed: the user's program waits so long at
 #: its exit.
 STOP_TIMEOUT: Final = 5.0
-#: Characters of a Unix socket's folder at most, with room for the file's name: the address of a Unix socket
-#: has 108 bytes on Linux, 104 on macOS.
-_LONGEST_FOLDER: Final = 70
 
 
 class LocalCluster(KeptCluster):
@@ -100,7 +97,9 @@ class LocalCluster(KeptCluster):
         keeper = None if keeper_address is None else Address.parse(keeper_address)
         self._host = "127.0.0.1" if keeper is None or keeper.path is not None else keeper.host
         self._tcp = (
-            tcp or (keeper is not None and keeper.path is None) or len(str(self.folder)) > _LONGEST_FOLDER
+            tcp
+            or (keeper is not None and keeper.path is None)
+            or len(os.fsencode(self.folder)) > LONGEST_FOLDER
         )
         self._preload, self._service, self._settings = tuple(preload), service, settings
         self._options = MemberOptions(
@@ -122,7 +121,7 @@ class LocalCluster(KeptCluster):
         self._clock = SystemClock()
         try:
             if self._tcp:
-                _check_reachable(self._host)
+                check_reachable(Address(self._host))
                 self.security = self.security.with_certificates()
             transport = TcpTransport(
                 network_settings(self.security),
@@ -237,16 +236,6 @@ class LocalCluster(KeptCluster):
         if hasattr(self, "keeper"):
             self.keeper.close()
         shutil.rmtree(self.folder, ignore_errors=True)
-
-
-def _check_reachable(host: str) -> None:
-    """Raise ProgrammingError if ``host`` is a wildcard address (``0.0.0.0`` or ``::``): members tell each
-    other their addresses, and nobody can connect to a wildcard."""
-    if host in ("0.0.0.0", "::"):
-        raise ProgrammingError(
-            f"members need an address under which others reach them, which {host} is not; bind to one of"
-            " this machine's addresses"
-        )
 
 
 def _stopped(process: int) -> bool:

@@ -6,12 +6,12 @@ from typing import Final
 
 from sqlfront_cluster.launchers.keeper_office import RunFile
 from sqlfront_cluster.launchers.offices import Office, OfficeTenure
-from sqlfront_cluster.members.cluster_messages import MESSAGES
-from sqlfront_cluster.members.keeper import Keeper
-from sqlfront_cluster.members.keeper_connection import KeeperContact
-from sqlfront_cluster.members.keeper_names import keeper_name
-from sqlfront_cluster.members.keeper_settings import KeeperSettings
-from sqlfront_cluster.members.membership import Membership
+from sqlfront_cluster.members.keeper.keeper import Keeper
+from sqlfront_cluster.members.keeper.keeper_settings import KeeperSettings
+from sqlfront_cluster.members.membership.keeper_connection import KeeperContact
+from sqlfront_cluster.members.membership.membership import Membership
+from sqlfront_cluster.members.protocol.cluster_messages import MESSAGES
+from sqlfront_cluster.members.protocol.keeper_names import keeper_name
 from sqlfront_cluster.network.addresses import UNIX_PREFIX, Address
 from sqlfront_cluster.network.tcp import NetworkSettings, TcpTransport
 from sqlfront_engine.scheduler import SystemClock

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from sqlfront_cluster.launchers.keeper_office import RunFile
-from sqlfront_cluster.members.tenure import Tenure
+from sqlfront_cluster.members.keeper.tenure import Tenure
 
 
 class OfficeTenure(Tenure, Protocol):

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Mapping
+from functools import partial
 from itertools import count
 from threading import Condition, Event
 from types import TracebackType
@@ -13,13 +14,14 @@ from sqlfront_cluster.launchers.handover_rules import DEFAULT_RULES, HandoverRul
 from sqlfront_cluster.launchers.keeper_office import KeeperOffice
 from sqlfront_cluster.launchers.next_keeper import KeeperCandidate
 from sqlfront_cluster.launchers.offices import Office, OfficeTenure
-from sqlfront_cluster.members.cluster_messages import MESSAGES
-from sqlfront_cluster.members.keeper import Keeper
-from sqlfront_cluster.members.keeper_names import KEEPER
+from sqlfront_cluster.launchers.told_keeper import PlaceTeller, ToldKeeper
+from sqlfront_cluster.members.keeper.keeper import Keeper
 from sqlfront_cluster.members.member import Member
-from sqlfront_cluster.members.member_list import MemberList
-from sqlfront_cluster.members.membership import Membership
-from sqlfront_cluster.members.membership_state import MembershipSettings
+from sqlfront_cluster.members.membership.membership import Membership
+from sqlfront_cluster.members.membership.membership_state import MembershipSettings
+from sqlfront_cluster.members.protocol.cluster_messages import MESSAGES
+from sqlfront_cluster.members.protocol.keeper_names import KEEPER
+from sqlfront_cluster.members.protocol.member_list import MemberList
 from sqlfront_cluster.network.tcp import NetworkSettings, TcpTransport
 from sqlfront_cluster.network.tls.security import Security
 from sqlfront_engine.closing import ClosingContext
@@ -161,6 +163,10 @@ class RunningMember:
         )
         if office is None and options.office:
             office = KeeperOffice(options.office)
+        if locate is None and office is not None:
+            locate = partial(_address, office, options.keeper)
+        teller = PlaceTeller()
+        told = None if options.listen else ToldKeeper(locate or (lambda: options.keeper))
         self.membership = Membership(
             self.engine,
             transport,
@@ -171,11 +177,14 @@ class RunningMember:
                 silence_limit=options.silence_limit,
                 observes=options.observes,
             ),
-            service.resources if service is not None else NO_RESOURCES,
+            teller.beside(service.resources if service is not None else NO_RESOURCES),
             self._joined_or_ended.set,
             self._end,
-            locate or (None if office is None else lambda: _address(office, options.keeper)),
+            told.address if told is not None else locate,
         )
+        teller.keeper = self.membership.keeper
+        if told is not None:
+            told.membership = self.membership
         self._candidate: KeeperCandidate | None = None
         # Ends what shows others that this process is a member of the office's cluster.
         self._leave_office: Callable[[], None] = _nothing

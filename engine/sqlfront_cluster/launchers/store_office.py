@@ -53,7 +53,7 @@ class _Place(msgspec.Struct, frozen=True):
 
 
 class StoreTenure:
-    """The office, held by the keeper of ``epoch``: a :class:`~sqlfront_cluster.members.tenure.Tenure`.
+    """The office, held by the keeper of ``epoch``: a :class:`~sqlfront_cluster.members.keeper.tenure.Tenure`.
     ``begins``: the keeper begins its cluster."""
 
     #: Without a lock nobody knows whether the former keeper's process has ended.

@@ -2,16 +2,17 @@
 
 The input is a DAG, submitted to any member; the result is the same rows as from a single member. The member
 that gets the DAG is the job's coordinator: it chooses the participants and sends an Init message to each; the
-job ends when all have answered. Reading order: ``messages``, ``member_list``, ``member`` (handles every
-message, and every race between messages), ``job_coordinator`` and ``coordination`` (all jobs, and one job,
-seen from the coordinator), ``job_participant`` and ``participation`` (the same seen from a participant),
-``job_table``, ``wire`` (a job's data), ``requests`` (questions without a job;
-``outsider``: questions of processes outside of the cluster), ``listing`` (the queries of all members).
+job ends when all have answered. In reading order:
 
-The ``keeper``, one for each cluster, decides on the members (``cluster_messages``). It consists of
-``known_members``, ``list_changes`` and ``partition_table`` (the next list, and the owners of partitions),
-``keeper_documents``, ``tenure`` (the right to be the keeper), and for a keeper that follows another one
-``recovery`` and ``takeover``. ``membership`` is a member's side of the keeper's protocol, between the member
-and its transport, with ``keeper_connection``, ``member_connections``, ``list_adoption`` and
-``document_copies``.
+* :mod:`.protocol`: the messages, and the facts that they carry: member list, documents, names.
+* :mod:`.jobs`: light jobs, seen from the coordinator, from a participant, and from a client.
+* :mod:`.questions`: questions without a job: lookups, listings of queries, outcomes of jobs.
+* :mod:`.member`: a member, which handles every message about jobs and questions, and every race between
+  messages.
+* :mod:`.keeper`: the keeper, one for each cluster, which decides on the members, the owners of partitions and
+  the documents.
+* :mod:`.membership`: a member's side of the keeper's protocol, between the member and its transport.
+
+Who may import whom: ``membership`` > ``member`` > ``jobs`` and ``questions`` > ``protocol``, and ``keeper`` >
+``protocol``.
 """

@@ -11,7 +11,8 @@ Possible races between messages, and their outcome:
   a later message counts as data before the Init. A successfully ended job gets no more data, since it ends
   only after all its streams. The job may still get an InputClosed for data sent by this member.
 * A job may begin here after its coordinator has ended it (the Terminate overtook the Init, or got lost). The
-  checker (:mod:`sqlfront_cluster.members.checker`) finds such jobs, and all other messages that got lost.
+  checker (:mod:`sqlfront_cluster.members.jobs.checker`) finds such jobs, and all other messages that got
+  lost.
 
 A member consists of ``job_coordinator`` (the jobs submitted to it) and ``job_participant`` (the parts of jobs
 that run on it), both over one ``job_table``; ``inline_pump``, ``checker``, ``job_timers``; ``submissions``
@@ -26,17 +27,18 @@ from typing import Final
 
 import msgspec
 
-from sqlfront_cluster.members.checker import JobChecker
-from sqlfront_cluster.members.client_jobs import ClientJobs
-from sqlfront_cluster.members.inline_pump import InlinePump
-from sqlfront_cluster.members.job_coordinator import JobCoordinator
-from sqlfront_cluster.members.job_participant import JobParticipant
-from sqlfront_cluster.members.job_table import JobTable
-from sqlfront_cluster.members.job_timers import JobTimers
-from sqlfront_cluster.members.listing import LISTING_TIMEOUT, JobListing, Listings
-from sqlfront_cluster.members.member_list import MemberList
+from sqlfront_cluster.members.jobs.checker import JobChecker
+from sqlfront_cluster.members.jobs.client_jobs import ClientJobs
+from sqlfront_cluster.members.jobs.inline_pump import InlinePump
+from sqlfront_cluster.members.jobs.job_coordinator import JobCoordinator
+from sqlfront_cluster.members.jobs.job_participant import JobParticipant
+from sqlfront_cluster.members.jobs.job_table import JobTable
+from sqlfront_cluster.members.jobs.job_timers import JobTimers
+from sqlfront_cluster.members.jobs.participation import PartEnded
+from sqlfront_cluster.members.jobs.submissions import Submissions
 from sqlfront_cluster.members.member_statistics import MemberStatistics
-from sqlfront_cluster.members.messages import (
+from sqlfront_cluster.members.protocol.member_list import MemberList
+from sqlfront_cluster.members.protocol.messages import (
     Acknowledge,
     Answer,
     AskOutcome,
@@ -61,10 +63,9 @@ from sqlfront_cluster.members.messages import (
     UnknownJobs,
     UnknownParts,
 )
-from sqlfront_cluster.members.outcomes import Outcomes
-from sqlfront_cluster.members.participation import PartEnded
-from sqlfront_cluster.members.requests import Requests
-from sqlfront_cluster.members.submissions import Submissions
+from sqlfront_cluster.members.questions.listing import LISTING_TIMEOUT, JobListing, Listings
+from sqlfront_cluster.members.questions.outcomes import Outcomes
+from sqlfront_cluster.members.questions.requests import Requests
 from sqlfront_cluster.network.transport import Body, Peer, Transport
 from sqlfront_engine.dag import DAG
 from sqlfront_engine.engine import DEFAULT_CONFIG, Engine, JobConfig
@@ -247,8 +248,8 @@ class Member:
         self._participant.lost(peer.name)
 
     def received(self, peer: Peer, message: msgspec.Struct, body: Body) -> None:
-        """Handle a message of a peer; :mod:`sqlfront_cluster.members.messages` has all messages and their
-        meaning."""
+        """Handle a message of a peer; :mod:`sqlfront_cluster.members.protocol.messages` has all messages and
+        their meaning."""
         match message:
             case Answer():
                 self.requests.answered(peer.name, message, body)
@@ -259,9 +260,13 @@ class Member:
             case RequestsHandled():
                 self.requests.handled(peer.name, message)
             case Init():
-                if not (message.again and self._checker.settles(peer, message)):
+                if self._checker.takes(peer, message):
                     self._participant.begin(peer, message)
-            case Data() | InputClosed() | Acknowledge():
+            case Data():
+                self._hear(peer, message, body)
+                if message.completes:
+                    self._coordinator.completed(peer.name, Completed(message.job, JobStatus.COMPLETED))
+            case InputClosed() | Acknowledge():
                 self._hear(peer, message, body)
             case Completed():
                 self._coordinator.completed(peer.name, message)

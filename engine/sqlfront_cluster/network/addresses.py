@@ -1,5 +1,6 @@
 """Addresses of members (``host:port``, ``[::1]:port`` or ``unix:/path``) and the sockets for them."""
 
+import ipaddress
 import os
 import socket
 import stat
@@ -11,6 +12,9 @@ from sqlfront_values.errors import OperationalError, ProgrammingError
 
 UNIX_PREFIX: Final = "unix:"
 
+#: Bytes of the path of a folder for Unix sockets at most, with room for a socket's name: the address of a
+#: Unix socket has 108 bytes on Linux, 104 on macOS.
+LONGEST_FOLDER: Final = 70
 #: TCP keep-alive: seconds of silence before the kernel's first probe, seconds between probes, and the number
 #: of probes before the kernel gives up the connection.
 _KEEP_ALIVE: Final = (("TCP_KEEPIDLE", 10), ("TCP_KEEPINTVL", 5), ("TCP_KEEPCNT", 3))
@@ -103,6 +107,24 @@ def bound_address(listener: socket.socket) -> Address:
     """Return the address to which a listening socket is bound, with the port that the system has chosen."""
     name = listener.getsockname()
     return Address(path=name) if listener.family == socket.AF_UNIX else Address(name[0], name[1])
+
+
+def check_reachable(address: Address) -> None:
+    """Raise ProgrammingError if the host is a wildcard (``0.0.0.0`` or ``::``): members tell each other their
+    addresses, and nobody on another machine can connect to a wildcard.
+
+    >>> check_reachable(Address("192.168.0.1"))
+    >>> check_reachable(Address(path="/run/sqlfront.sock"))
+    """
+    try:
+        is_wildcard = ipaddress.ip_address(address.host).is_unspecified
+    except ValueError:  # a name, or a path's empty host
+        is_wildcard = False
+    if is_wildcard:
+        raise ProgrammingError(
+            f"members need an address under which others reach them, which {address.host} is not; bind to one"
+            " of this machine's addresses"
+        )
 
 
 def own_address(towards: Address) -> str:

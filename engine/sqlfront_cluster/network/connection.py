@@ -25,6 +25,7 @@ from sqlfront_cluster.network.frames import (
 )
 from sqlfront_cluster.network.handshake import CONTROL_TYPES, Control, Goodbye, Identity, expect
 from sqlfront_cluster.network.outbox import Outbox
+from sqlfront_cluster.network.peer_process import PeerProcess, process_of
 from sqlfront_cluster.network.transport import Part, PeerStatistics, Receiver, TrafficCounter
 from sqlfront_values.errors import Error
 
@@ -117,6 +118,11 @@ class MemberConnection:
         """Return a context manager that collects the messages of its block and sends them at the block's end,
         in a single system call if possible."""
         return self._outbox
+
+    def process(self) -> PeerProcess | None:
+        """Return the process that has made this connection, which this side has accepted, if the system can
+        tell when it ends, else None; called in the receiver's ``connected``."""
+        return process_of(self.channel.socket)
 
     def listen(self) -> bool:
         """Handle the messages that have arrived, from within a long call of the receiver on the reading

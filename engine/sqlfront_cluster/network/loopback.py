@@ -132,6 +132,9 @@ class LoopbackPeer:
         socket, has no advantage within a process."""
         return _NOT_CORKED
 
+    def process(self) -> None:
+        """Return None: both ends are in this process."""
+
     def listen(self) -> bool:
         """Return whether the connection is open. No message is handled meanwhile, since a single thread
         delivers all messages of the network."""

@@ -8,6 +8,7 @@ from typing import Protocol, TypeAlias
 import msgspec
 import pyarrow as pa
 
+from sqlfront_cluster.network.peer_process import PeerProcess
 from sqlfront_values.errors import OperationalError
 
 #: A piece of a body to send. Its bytes must not change any more: they are sent without a copy, perhaps later.
@@ -45,6 +46,10 @@ class Peer(Protocol):
     def corked(self) -> AbstractContextManager[None]:
         """Return a context manager that collects the messages to this peer and sends them at the end of the
         block, in a single system call if possible. Blocks can be nested; the messages stay in order."""
+
+    def process(self) -> PeerProcess | None:
+        """Return the process at the other end, if that has made the connection and the system can tell when
+        it ends; None = nothing is known about it. To be called in :meth:`Receiver.connected`."""
 
     def listen(self) -> bool:
         """Handle the messages that have arrived, from within a long call of a receiver's method, during which
@@ -141,6 +146,9 @@ class UnconnectedPeer:
     def corked(self) -> AbstractContextManager[None]:
         """Return a context manager that does nothing."""
         return nullcontext()
+
+    def process(self) -> None:
+        """Return None: there is no connection."""
 
     def listen(self) -> bool:
         """Return False: there is no connection."""

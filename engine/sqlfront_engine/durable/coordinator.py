@@ -12,7 +12,7 @@ runs.
 
 import logging
 from collections import Counter, deque
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
 from queue import SimpleQueue
 from threading import Lock
@@ -93,7 +93,9 @@ class Coordinator:
     the number of attempts at a task. ``target``: the directory or table that takes the job's rows; None if
     the rows stay in spool files, which are the result. ``splits``: gives out the splits of the job's SPLIT
     SCANs, also to the ``runner``; None if the job has no SPLIT SCAN. ``speculation``: chooses tasks for
-    second attempts; None if no task gets one."""
+    second attempts; None if no task gets one. ``check_sources``: raises SourceUnavailableError if what the
+    tasks of a stage read has changed since the job's creation; called at the end of each run, whose rows then
+    don't count."""
 
     def __init__(
         self,
@@ -106,6 +108,7 @@ class Coordinator:
         target: JobTarget | None = None,
         splits: SplitAssignments | None = None,
         speculation: Speculation | None = None,
+        check_sources: Callable[[JobStage], None] = lambda _: None,
     ) -> None:
         self.plan, self.state, self._target = replanned(plan, state.changes), state, target
         self._exchanges = adaptive.exchanges(self.plan)
@@ -116,7 +119,7 @@ class Coordinator:
         self._running: dict[TaskId, TaskRun] = {}
         # Second attempts at tasks whose first attempt is among these and has not ended.
         self._seconds: dict[TaskId, TaskRun] = {}
-        self._speculation = speculation
+        self._speculation, self._check_sources = speculation, check_sources
         # The number of runs that have not ended, with those that were given up.
         self._busy = 0
         # The tasks to hand out, and the files to read, of the stages that have begun.
@@ -440,6 +443,7 @@ class Coordinator:
             self._discard(end)  # the run was given up meanwhile
             return
         stage = end.run.tasks.stage
+        self._check_sources_of(end)
         if end.output is not None:
             issued, splits = self._splits.finish(end.run)
             event = TaskFinished(
@@ -489,6 +493,15 @@ class Coordinator:
             other = second if end.run is first else first
             self._running[task] = other if end.output is None else end.run
         return True
+
+    def _check_sources_of(self, end: TaskEnd) -> None:
+        """Raise the error of a source that has changed since the job's creation, if the run has read from it;
+        then its files are removed, which may have rows of two versions."""
+        try:
+            self._check_sources(end.run.tasks.stage)
+        except Error:
+            self._discard(end)
+            raise
 
     def _discard(self, end: TaskEnd) -> None:
         """Remove the files of a run that doesn't count, if the run has files. If a successor has claimed the

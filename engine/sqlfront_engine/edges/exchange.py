@@ -6,8 +6,9 @@ the shared receiver tasklet. The receiver gives the sender a limit on the bytes 
 stream. The window granted beyond the consumed bytes follows the rate of consumption, as a TCP receive window
 does (the design of Hazelcast Jet, which counts in units of 64 KiB; here in bytes): in a steady state the
 window holds the data of some flow-control periods. Unlike in Jet, the sender begins with the initial window,
-and an acknowledgement is sent as soon as half a window is consumed, so that short exchanges never wait for a
-tick.
+an acknowledgement is sent as soon as half a window is consumed, so that short exchanges never wait for a
+tick, and a window has a largest size: what a fast consumer leaves to wait in the sender's outbox stays far
+below the size at which the connection ends.
 """
 
 from collections import deque
@@ -22,6 +23,9 @@ from sqlfront_engine.edges.queues import NOTHING, Polled, Wakeable
 
 #: Seconds between two measurements of the rate of consumption, as in Hazelcast Jet.
 FLOW_CONTROL_PERIOD: Final = 0.1
+#: Bytes to which a receive window grows at most, unless it begins with more. A larger one would not be
+#: faster: the sender learns of half a window at once, long before it has sent the other half.
+MOST_WINDOW: Final = 32 << 20
 
 
 class EdgeStream(msgspec.Struct, frozen=True):
@@ -206,7 +210,7 @@ class RemoteInput:
     """An :class:`~sqlfront_engine.edges.queues.Input` whose batches come from another member. The consumer
     polls it, the network calls :meth:`arrived`, and the member's clock calls :meth:`adapt`. ``window``: the
     initial receive window in bytes. ``multiplier``: in a steady state, the window is the bytes consumed per
-    flow-control period times this number."""
+    flow-control period times this number, up to :data:`MOST_WINDOW`."""
 
     __slots__ = (
         "_abandoned",
@@ -217,6 +221,7 @@ class RemoteInput:
         "_consumed",
         "_finished",
         "_late",
+        "_most",
         "_multiplier",
         "_parcels",
         "_peak",
@@ -233,6 +238,7 @@ class RemoteInput:
         self._stream = stream
         self._multiplier = multiplier
         self._window = self._widest = window
+        self._most = max(MOST_WINDOW, window)
         self.consumer: Wakeable
         # Written by the network's side.
         self._parcels: deque[Parcel] = deque()
@@ -302,15 +308,15 @@ class RemoteInput:
     def adapt(self, now: float) -> None:
         """Adapt the receive window to the consumer's speed; to be called once per flow-control period.
         ``now``: the clock's seconds. The window moves half-way to the bytes consumed in the period times the
-        multiplier; the sender is sent a new limit if the limit has risen. If no batch waits here, since the
-        sender is slow, the window doesn't shrink. The first call for a stream only measures, so that a stream
-        that ends within a period costs no acknowledgement."""
+        multiplier, but not beyond :data:`MOST_WINDOW`; the sender is sent a new limit if the limit has risen.
+        If no batch waits here, since the sender is slow, the window doesn't shrink. The first call for a
+        stream only measures, so that a stream that ends within a period costs no acknowledgement."""
         if self._finished or self._abandoned:
             return
         consumed, first = self._consumed, self._adapted is None
         if self._adapted is not None and now > self._adapted:
             rate = (consumed - self._acknowledged) * FLOW_CONTROL_PERIOD / (now - self._adapted)
-            missing = self._multiplier * ceil(rate) - self._window
+            missing = min(self._multiplier * ceil(rate), self._most) - self._window
             if missing > 0 or self._parcels:
                 self._window += trunc(missing / 2)
                 self._widest = max(self._widest, self._window)

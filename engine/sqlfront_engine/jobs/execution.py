@@ -1,6 +1,7 @@
 """One run of a DAG on this member, from the start of its tasklets to the end of the last tasklet."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from math import inf
 from threading import Lock, RLock
 from typing import Final
@@ -27,6 +28,9 @@ STUCK_CHECK: Final = 1.0
 PUMP_SHARE: Final = 0.01
 PUMP_ROWS: Final = 50_000
 UNCOUNTED: Final = 0.001
+#: Rows taken by the tasklets of an inline job up to which the job's reader runs them while it keeps other
+#: members waiting: a step with more rows may take long.
+ATTENDED_ROWS: Final = 10_000
 
 
 class Execution:
@@ -71,8 +75,8 @@ class Execution:
         #: Called once when the job is being stopped, for any reason.
         self.on_stop: Callable[[], None] | None = None
         #: Set for an inline job with other members: while the reader waits, handles their messages until the
-        #: given function returns True, if this thread can handle messages.
-        self.attend: Callable[[Callable[[], bool]], object] | None = None
+        #: given function returns True; returns False if this thread can't handle messages (any more).
+        self.attend: Callable[[Callable[[], bool]], bool] | None = None
         self._tasklets: Sequence[Tasklet] = ()
         #: Whether the job has a result to read.
         self.has_result = False
@@ -211,6 +215,7 @@ class Execution:
         twice, which happens after an interrupt."""
         if self._forget_deadline is not None:
             self._forget_deadline()
+        self.attend = None
         self._on_end(self)
         watchers, self._watchers = self._watchers, ()
         for watcher in watchers:
@@ -457,10 +462,10 @@ class Execution:
             if self._stopping:
                 # Another thread is about to wake the tasklets that it has stopped.
                 self._news.acquire(timeout=STUCK_CHECK)
-            elif awaited and not (self._result is not None and len(self._result)):
-                if self.attend is not None:
-                    self.attend(self._has_news)
-                self._news.acquire()
+            elif awaited and not self._has_batch():
+                attend = self.attend
+                if attend is None or not attend(partial(self._run_attending, runner)):
+                    self._news.acquire()
             else:
                 self._fail_stuck()
         self.stop_if_overdue()
@@ -470,8 +475,24 @@ class Execution:
         if self._deadline is not None and self._clock.now() >= self._deadline:
             self.stop(JobStatus.TIMED_OUT)
 
-    def _has_news(self) -> bool:
-        return not self._news.locked()
+    def _run_attending(self, runner: InlineRunner) -> bool:
+        """Run the runnable tasklets of an inline job on the thread that attends the other members, which are
+        kept waiting meanwhile. Return whether the thread has to leave them: for work that may take long, to
+        read a batch, or at the end."""
+        began = self._clock.now()
+        while self._held and not (self._stopping or self._has_batch()):
+            if not runner.waiting:
+                return False
+            if self._clock.now() - began >= UNCOUNTED or self._rows_taken() > ATTENDED_ROWS:
+                return True
+            runner.run_round()
+        return True
+
+    def _rows_taken(self) -> int:
+        return sum(tasklet.rows_in for tasklet in self._tasklets)
+
+    def _has_batch(self) -> bool:
+        return self._result is not None and len(self._result) > 0
 
     def _sweep(self) -> None:
         """Have the stopped tasklets of an inline job end on this thread. Does nothing if another thread is
@@ -486,7 +507,7 @@ class Execution:
     def _fail_stuck(self) -> None:
         """Fail a job that has no runnable tasklet with InternalError. If the result has a batch that was not
         read, raise InterfaceError instead, since the caller has to read the result before joining."""
-        if self._result is not None and len(self._result):
+        if self._has_batch():
             raise InterfaceError("the result has to be read before the job can end")
         waiting = ", ".join(repr(tasklet.vertex) for tasklet in self._tasklets if not tasklet.ended)
         with self._lock:

@@ -79,7 +79,6 @@ class QueryRun:
         "__weakref__",
         "_budget",
         "_elsewhere",
-        "_limit",
         "_member",
         "_running",
         "_text",
@@ -88,6 +87,7 @@ class QueryRun:
         "cancelled_by",
         "id",
         "jobs",
+        "memory_limit",
         "rows_by_programs",
         "timeout",
         "trace",
@@ -107,7 +107,8 @@ class QueryRun:
         ``running``: all jobs that run on this member, by number, those of other queries included."""
         self.id = number
         self.began = began
-        self._limit = limit
+        #: The bytes that the query may hold on each member, None = as many as the member allows.
+        self.memory_limit = limit
         self._member = member
         self._budget: MemoryBudget | None = None
         #: Whether the query's jobs, including future ones, are to stop.
@@ -135,7 +136,7 @@ class QueryRun:
     def budget(self) -> MemoryBudget:
         """The memory budget of the query's jobs, made when it is first read."""
         if self._budget is None:
-            limit = self._member.limit if self._limit is None else self._limit
+            limit = self._member.limit if self.memory_limit is None else self.memory_limit
             self._budget = MemoryBudget("the query", limit, self._member)
         return self._budget
 

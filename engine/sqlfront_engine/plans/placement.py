@@ -108,17 +108,24 @@ def place(
     ``owners[p]`` is the owner of partition p. ``members``: the members with partitions that may take part.
     ``required``: the partitions that the job reads (None = all, and no member is left out).
     ``required_members``: further members needed by the job, which may get no partitions. Raises
-    OperationalError if a required member is not in the cluster, or if no member with partitions is left;
-    InterfaceError for a partition out of range.
+    OperationalError if a required member is not in the cluster, with SQLSTATE 40001 for one of
+    ``required_members``, which may have left since the job was planned, or if no member with partitions is
+    left; InterfaceError for a partition out of range.
     """
     if not members and coordinator not in demands.members:
         raise OperationalError("no data member is left to run the job", sqlstate="08001")
-    asked = [name for name in (*demands.members, *required_members) if name != CLIENT]
+    asked = [name for name in demands.members if name != CLIENT]
     named = [coordinator if name == COORDINATOR else name for name in asked]
     for name in named:
         if name not in members and name != coordinator:
             raise OperationalError(
                 f"the target member {name!r} is missing or a lite member", sqlstate="08001"
+            )
+    for name in required_members:
+        if name not in members:  # not even the coordinator, which runs no scan if it is about to leave
+            raise OperationalError(
+                f"the target member {name!r} has left or is a lite member; run the query again",
+                sqlstate="40001",
             )
     check_required(required, len(owners))
     dealt: dict[str, list[int]] = {}
@@ -133,7 +140,7 @@ def place(
         if name in members:
             dealt.setdefault(name, [])
     if required is not None:
-        _deal_rest(dealt, demands, named, len(owners), turn, members, coordinator)
+        _deal_rest(dealt, demands, (*named, *required_members), len(owners), turn, members, coordinator)
     names = tuple(name for name in (*members, coordinator) if name in dealt)
     ordered = tuple(dict.fromkeys(names))
     return Placement(coordinator, ordered, tuple(tuple(sorted(dealt[name])) for name in ordered))

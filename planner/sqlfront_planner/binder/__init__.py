@@ -51,8 +51,9 @@ class Binding(msgspec.Struct, frozen=True):
     ``arguments`` are the values of the query's parameters, followed by the values of its lifted literals:
     literals of the text that became parameters, so that texts with other values share the plan. ``pinned``
     has the positions of the arguments on whose value, not only type, the plan depends; ``sized`` those of
-    whole numbers on whose number of digits the plan depends. ``lifted`` maps the positions of lifted literals
-    to whether a minus sign stands before the literal. ``titles`` maps ordinals of result columns to
+    whole numbers on whose number of digits the plan depends, ``bounded`` those of numbers of LIMIT and OFFSET
+    on whose bound (:func:`~.context.row_bound`) the plan depends. ``lifted`` maps the positions of lifted
+    literals to whether a minus sign stands before the literal. ``titles`` maps ordinals of result columns to
     parameters: such a column is the parameter alone, and is named by the value that the parameter has in a
     run, as the column of ``SELECT 5`` is named ``5``.
 
@@ -65,6 +66,7 @@ class Binding(msgspec.Struct, frozen=True):
     arguments: Arguments
     pinned: frozenset[int]
     sized: frozenset[int]
+    bounded: frozenset[int]
     lifted: Mapping[int, bool]
     titles: Mapping[int, Parameter]
     relations: tuple[str, ...]
@@ -117,6 +119,7 @@ def bind_query(
         context.filled(),
         frozenset(context.pinned),
         frozenset(context.sized),
+        frozenset(context.bounded),
         context.lifted,
         context.titles,
         tuple(dict.fromkeys(context.relations)),

@@ -16,13 +16,15 @@ from sqlfront_connectors.base import Snapshot, Table
 from sqlfront_planner import shared_rows
 from sqlfront_planner import types as coercion
 from sqlfront_planner.binder.scope import BoundQuery
+from sqlfront_planner.binder.trees.handlers import unsupported
 from sqlfront_planner.catalog import Catalog
+from sqlfront_planner.expressions.rewriting import is_fixed
 from sqlfront_planner.logical import LogicalPlan, LogicalScan
 from sqlfront_planner.statistics.number_line import number_of
 from sqlfront_planner.tokens.marks import PositionalParameter
 from sqlfront_values import types
 from sqlfront_values.errors import InternalError, ProgrammingError, spark_error
-from sqlfront_values.expressions import Cast, Expr, Literal, Parameter
+from sqlfront_values.expressions import Cast, Expr, Literal, Parameter, RunValue, transform, walk
 from sqlfront_values.java.surrogates import well_formed
 from sqlfront_values.settings import Settings
 from sqlfront_values.zones import names as zone_names
@@ -257,6 +259,26 @@ class TimeShift(msgspec.Struct, frozen=True):
     swapped: bool
 
 
+#: The bounds of the numbers of LIMIT and OFFSET: the least bound above 0, and the number up to which a plan
+#: serves all numbers of a bound. Most pages of results are below it, and a top-n of twice the rows is cheap.
+LEAST_BOUND: Final = 16
+MOST_BOUND: Final = 65_536
+
+
+def row_bound(value: object) -> int:
+    """Return the bound by which planning knows a number of LIMIT or OFFSET: 0 for 0, a power of two for a
+    number up to :data:`MOST_BOUND`, a larger number itself; -1 for a value that is no number of rows.
+
+    >>> [row_bound(number) for number in (0, 1, 16, 17, 100_000, -3, None)]
+    [0, 16, 16, 32, 100000, -1, -1]
+    """
+    if not isinstance(value, int) or value < 0:
+        return -1
+    if not 0 < value <= MOST_BOUND:
+        return value
+    return max(LEAST_BOUND, 1 << (value - 1).bit_length())
+
+
 class StatementContext(msgspec.Struct):
     """The state of binding one statement.
 
@@ -266,7 +288,9 @@ class StatementContext(msgspec.Struct):
     ordinals of result columns to the parameters whose values name these columns. ``pinned`` collects the
     positions of the arguments whose *value* determined a part of the plan (a column's name, a type, a limit):
     a plan may only be used again with equal values. ``sized`` collects the positions of the whole numbers
-    whose number of digits determined a type: a plan may only be used again with as many digits.
+    whose number of digits determined a type: a plan may only be used again with as many digits. ``bounded``
+    collects the positions of the arguments that are the number of a LIMIT or OFFSET: a plan may only be used
+    again with numbers of the same bound (:func:`row_bound`).
 
     ``relations`` collects the names of the tables and views read, ``temporary`` the names of temporary
     relations. ``views_open`` are the views whose queries are being bound, outermost first; ``views`` holds
@@ -282,6 +306,7 @@ class StatementContext(msgspec.Struct):
     arguments: Arguments
     pinned: set[int] = msgspec.field(default_factory=set)
     sized: set[int] = msgspec.field(default_factory=set)
+    bounded: set[int] = msgspec.field(default_factory=set)
     literals: Mapping[tuple[int, int], int] = msgspec.field(default_factory=dict)
     lifted: dict[int, bool] = msgspec.field(default_factory=dict)
     conditions: dict[int, bool] = msgspec.field(default_factory=dict)
@@ -417,6 +442,19 @@ class StatementContext(msgspec.Struct):
             return Cast(coercion.decimal_of_value(value), parameter, safe=True)
         return Cast(coercion.as_decimal(parameter.type), parameter, safe=True)
 
+    def row_bound(self, expression: Expr) -> int | None:
+        """Return a bound of the number of rows that ``expression``, a parameter of the user, has as its
+        value, and record in ``bounded`` that the plan depends on the bound. Return None for any other
+        expression, and for a value that is no number of rows."""
+        if not isinstance(expression, Parameter) or expression.type != types.INT:
+            return None
+        place = expression.index
+        bound = row_bound(self._value(place)) if place < self.arguments.given else -1
+        if bound < 0:
+            return None
+        self.bounded.add(place)
+        return bound
+
     def filled(self) -> Arguments:
         """Return the arguments of the statement, including the values of the literals that parameters have
         replaced."""
@@ -432,3 +470,13 @@ class StatementContext(msgspec.Struct):
         if isinstance(expression, Parameter):
             return Literal(expression.type, self.pin(expression.index))
         return expression
+
+    def constant(self, expression: Expr, node: exp.Expr) -> Expr | None:
+        """Return the ``expression``, which ``node`` stands for, with the arguments' values in place of its
+        parameters (:meth:`known_value`). Return None if the expression isn't foldable, as Spark calls it: it
+        reads a row, has a subquery, or has another value at each evaluation. Raises NotSupportedError for a
+        value of the run, such as ``current_date()``, since planning doesn't know the value."""
+        known = transform(expression, self.known_value)
+        if any(isinstance(item, RunValue) for item in walk(known)):
+            raise unsupported("A value of the run where planning needs a constant", node)
+        return known if is_fixed(known) else None

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from sqlglot import exp
 
 from sqlfront_planner import types as coercion
-from sqlfront_planner.binder.context import LEVELS_OF_A_STACK, StatementContext
+from sqlfront_planner.binder.context import LEVELS_OF_A_STACK, MOST_BOUND, StatementContext
 from sqlfront_planner.binder.expressions.expression_binder import Clause, ExpressionBinder, cast_to
 from sqlfront_planner.binder.names import shown_names
 from sqlfront_planner.binder.relations import from_clause
@@ -31,7 +31,7 @@ from sqlfront_planner.logical import (
 )
 from sqlfront_values import evaluate, types
 from sqlfront_values.errors import ProgrammingError
-from sqlfront_values.expressions import walk
+from sqlfront_values.expressions import Expr, walk
 from sqlfront_values.room import check
 from sqlfront_values.stacks import on_fresh_stack
 from sqlfront_values.types import INT
@@ -146,7 +146,7 @@ class QueryBinder(msgspec.Struct, frozen=True):
     def _body(self, query: exp.Expr, parent: Scope | None) -> BoundQuery:
         """Bind the query without its WITH clause; ``parent`` is the scope of the enclosing query."""
         if isinstance(query, exp.Select):
-            return self._limited(bind_select(self, query, parent), query)
+            return self._limited(bind_select(self, query, parent), query, parent)
         refuse_unknown(query, _MODIFIERS | _BODIES.get(type(query), frozenset({"this"})))
         match query:
             case exp.Union() | exp.Intersect() | exp.Except():
@@ -158,7 +158,7 @@ class QueryBinder(msgspec.Struct, frozen=True):
                 bound = BoundQuery(table.plan, tuple(column.name for column in table.columns))
             case _:
                 raise unsupported(f"{type(query).__name__.upper()} as a query", query)
-        return self._limited(self._ordered(bound, query, parent), query)
+        return self._limited(self._ordered(bound, query, parent), query, parent)
 
     # ---- ORDER BY and LIMIT
 
@@ -173,45 +173,53 @@ class QueryBinder(msgspec.Struct, frozen=True):
         items = bind_order(ExpressionBinder(self, scope, Clause.ORDER_BY), order, row)
         return replace(bound, plan=sorted_plan(bound.plan, row, bound.names, items))
 
-    def _limited(self, bound: BoundQuery, query: exp.Expr) -> BoundQuery:
+    def _limited(self, bound: BoundQuery, query: exp.Expr, parent: Scope | None) -> BoundQuery:
         _refuse_disorder(query)
-        count = self._count(query.args.get("limit"), "limit")
-        offset = self._count(query.args.get("offset"), "offset")
+        # The rules for subqueries in expressions need the numbers themselves.
+        varies = parent is None and self.enclosing is None
+        count, run_count = self._count(query.args.get("limit"), "limit", varies=varies)
+        offset, run_offset = self._count(query.args.get("offset"), "offset", varies=varies)
         if count is None and not offset:
             return bound
-        return replace(bound, plan=LogicalLimit(bound.plan, count, offset or 0))
+        return replace(bound, plan=LogicalLimit(bound.plan, count, offset or 0, run_count, run_offset))
 
-    def _count(self, node: exp.Expr | None, what: str) -> int | None:
-        """Return the number of LIMIT or OFFSET (``what``); None without the clause, or for LIMIT ALL. Raises
-        ProgrammingError (INVALID_LIMIT_LIKE_EXPRESSION) if the expression isn't a constant INT of at least
-        0."""
+    def _count(
+        self, node: exp.Expr | None, what: str, *, varies: bool
+    ) -> tuple[int | None, tuple[Expr, ...]]:
+        """Return the number of LIMIT or OFFSET (``what``); None without the clause, or for LIMIT ALL. If the
+        number is an argument and the plan's number may vary (``varies``), return a bound of the number, and
+        the argument. Raises ProgrammingError (INVALID_LIMIT_LIKE_EXPRESSION) if the expression isn't a
+        constant INT of at least 0."""
         if node is None:
-            return None
+            return None, ()
         if not isinstance(node, exp.Limit | exp.Offset):
             raise unsupported("FETCH FIRST", node)
         refuse_unknown(node, frozenset({"expression"}))
         inner = node.expression
         if isinstance(inner, exp.Var | exp.Column) and inner.name.lower() == "all":
-            return None
+            return None, ()
         binder = ExpressionBinder(self, EMPTY_SCOPE, Clause(what.upper()))
         try:
-            bound = self.context.known_value(binder.bind(inner))
+            bound = binder.bind(inner)
         except ProgrammingError as error:
             if error.condition and error.condition.startswith("UNRESOLVED_COLUMN"):
-                raise _limit_failure(
-                    "IS_UNFOLDABLE", what, "must evaluate to a constant value", inner
-                ) from None
+                raise _unfoldable_limit(what, inner, binder) from None
             raise
-        if bound.type != INT:
-            detail = f'must be integer type, but got "{types.sql_name(bound.type)}"'
-            raise _limit_failure("DATA_TYPE", what, detail, inner)
-        value = evaluate.evaluate_scalar(bound, self.context.settings.evaluation)
+        if varies and (most := self.context.row_bound(bound)) is not None:
+            return most, (bound,) if 0 < most <= MOST_BOUND else ()
+        known = self.context.constant(bound, inner)
+        if known is None:
+            raise _unfoldable_limit(what, inner, binder)
+        if known.type != INT:
+            detail = f'must be integer type, but got "{types.sql_name(known.type)}"'
+            raise _limit_failure("DATA_TYPE", what, detail, inner, binder)
+        value = evaluate.evaluate_scalar(known, self.context.settings.evaluation)
         if not isinstance(value, int):
-            raise _limit_failure("IS_NULL", what, "must not be null", inner)
+            raise _limit_failure("IS_NULL", what, "must not be null", inner, binder)
         if value < 0:
             detail = f"must be equal to or greater than 0, but got {value}"
-            raise _limit_failure("IS_NEGATIVE", what, detail, inner)
-        return value
+            raise _limit_failure("IS_NEGATIVE", what, detail, inner, binder)
+        return value, ()
 
     # ---- set operations
 
@@ -308,9 +316,13 @@ def _refuse_disorder(query: exp.Expr) -> None:
         raise unsupported("This order of clauses", query)
 
 
-def _limit_failure(kind: str, what: str, detail: str, node: exp.Expr) -> Exception:
+def _limit_failure(kind: str, what: str, detail: str, node: exp.Expr, binder: ExpressionBinder) -> Exception:
     return failure(
         f"INVALID_LIMIT_LIKE_EXPRESSION.{kind}",
-        f'The limit like expression "{node.sql("spark")}" is invalid. The {what} expression {detail}.',
+        f'The limit like expression "{binder.name(node)}" is invalid. The {what} expression {detail}.',
         node,
     )
+
+
+def _unfoldable_limit(what: str, node: exp.Expr, binder: ExpressionBinder) -> Exception:
+    return _limit_failure("IS_UNFOLDABLE", what, "must evaluate to a constant value", node, binder)

@@ -16,7 +16,13 @@ from sqlfront_planner.logical import (
     LogicalWindow,
     Subquery,
 )
-from sqlfront_values.expression_text import describe, describe_call, describe_key, describe_order
+from sqlfront_values.expression_text import (
+    describe,
+    describe_call,
+    describe_key,
+    describe_limit,
+    describe_order,
+)
 from sqlfront_values.expressions import Column, Expr, walk
 
 
@@ -75,8 +81,8 @@ def node_text(plan: LogicalPlan) -> str:
             row = plan.input.row()
             keys = ", ".join(describe_key(key, row[key.ordinal].name) for key in plan.keys)
             return f"Sort: {keys}{_limit(plan.limit, plan.offset)}"
-        case LogicalLimit(count=count):
-            return f"Limit: {'all' if count is None else count}{_limit(None, plan.offset)}"
+        case LogicalLimit():
+            return f"Limit: {describe_limit(plan.count, plan.offset, plan.run_count, plan.run_offset)}"
         case LogicalSetOperation(kind=kind):
             return f"SetOperation: {kind.value}"
         case _:

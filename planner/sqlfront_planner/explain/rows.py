@@ -1,7 +1,7 @@
 """The explanation of a row plan: its DAG, with the counters of a run of the plan's functions."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from msgspec.structs import replace
 
@@ -21,6 +21,15 @@ from sqlfront_planner.row_compiler.row_plan import UNFIT, RowPlan, RowSource
 from sqlfront_values.partitioning import partitions
 from sqlfront_values.settings import DEFAULT_PARTITIONS, Settings
 
+#: Finds the member that has the rows of each partition of a table's snapshot, by the partition's number;
+#: returns an empty sequence if there is only one member.
+FindOwners = Callable[[object], Sequence[str]]
+
+
+def no_owners(snapshot: object) -> Sequence[str]:
+    """Return an empty sequence: there is only one member."""
+    return ()
+
 
 def explained_rows(
     plan: RowPlan,
@@ -29,6 +38,7 @@ def explained_rows(
     *,
     analyze: bool = False,
     owners: Sequence[str] = (),
+    owners_of: FindOwners = no_owners,
     backups: FindBackups = no_backups,
     draws: bool = False,
 ) -> Explanation:
@@ -36,8 +46,9 @@ def explained_rows(
 
     ``arguments``: the values of the plan's parameters, None = unknown. ``analyze``: run the plan, too, and
     include the counters of the run. ``owners``: the name of the member that owns each partition, by the
-    partition's number; empty if there is only one member. ``backups`` finds the backups of the rows that a
-    lookup reads. ``draws``: include the text of the plan's DAG.
+    partition's number; empty if there is only one member. ``owners_of`` finds the members that have the rows
+    of a table's partitions. ``backups`` finds the backups of the rows that a lookup reads. ``draws``: include
+    the text of the plan's DAG.
 
     Raises NotByRows if the query with these arguments has to run as a job.
     """
@@ -51,9 +62,10 @@ def explained_rows(
             raise NotByRows from None
         vertices = tuple(replace(vertex, counters=counters[vertex.name]) for vertex in job.vertices)
         job = replace(job, vertices=vertices, seconds=time.perf_counter() - began)
-    scans = tuple(_scan(source, run, owners, backups) for source in plan.sources)
+    scans = tuple(_scan(source, run, owners_of, backups) for source in plan.sources)
     text = dag_text(plan.dag, 1, scans) if draws else ""
-    job = replace(job, scans=scans, members=_needed(scans), of_members=max(1, len(set(owners))), dag=text)
+    counted = {*owners}.union(*(owners_of(source.table.snapshot()) for source in plan.sources))
+    job = replace(job, scans=scans, members=_needed(scans), of_members=max(1, len(counted)), dag=text)
     return Explanation(str(plan.lane), plan.reason, job)
 
 
@@ -81,12 +93,12 @@ def _counted(plan: RowPlan, name: str, run: ProgramRun) -> Counters:
 
 
 def _scan(
-    source: RowSource, run: ProgramRun | None, owners: Sequence[str], backups: FindBackups
+    source: RowSource, run: ProgramRun | None, owners_of: FindOwners, backups: FindBackups
 ) -> ExplainedScan:
     """Explain which rows of its table a source finds by key. ``run`` gives the keys (None: the keys are
     unknown); keys that come from a join are known only at run time."""
     keys = None if run is None or source.keys is None else source.keys(run)
-    schema, placed = source.table.schema, source.table.partitioning
+    schema, placed, snapshot = source.table.schema, source.table.partitioning, source.table.snapshot()
     types = [schema.field(ordinal).type for ordinal in source.by]
     by = tuple(schema.field(ordinal).name for ordinal in source.by)
     required = members = ids = owning = None
@@ -95,7 +107,7 @@ def _scan(
         hashes = [hash_key(key) for key in keys]
         ids = tuple(sorted({each % placed.count for each in hashes}))
         required = PartialRead(len(ids), placed.count)
-        if owners:
+        if owners := owners_of(snapshot):
             owning = tuple(sorted({owners[each % DEFAULT_PARTITIONS] for each in hashes}))
             members = PartialRead(len(owning), len(set(owners)))
     texts = None if keys is None else key_texts(types, keys)
@@ -110,5 +122,5 @@ def _scan(
         members,
         partition_ids=ids,
         member_names=owning,
-        backups=backups(source.table.snapshot(), owning),
+        backups=backups(snapshot, owning),
     )

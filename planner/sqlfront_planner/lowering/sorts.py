@@ -47,8 +47,9 @@ def _sorted(builder: Builder, plan: LogicalSort, source: Fragment) -> Fragment:
 
 def lower_limit(builder: Builder, plan: LogicalLimit, source: Fragment) -> Fragment:
     """Lower LIMIT: every instance of the source stops at ``count + offset`` rows, and a single consumer skips
-    ``offset`` rows and stops after ``count`` rows."""
+    ``offset`` rows and stops after ``count`` rows, or as many of each as the arguments say."""
     if plan.count is not None and source.parallel:
         source = builder.follow("limit", LimitProcessor(plan.count + plan.offset, 0), source)
-    limited = builder.gather("limit", LimitProcessor(plan.count, plan.offset), source)
+    last = LimitProcessor(plan.count, plan.offset, plan.run_count, plan.run_offset)
+    limited = builder.gather("limit", last, source)
     return Fragment(limited.vertex, False, None, source.ordered)

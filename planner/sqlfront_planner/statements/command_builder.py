@@ -105,6 +105,8 @@ _TYPES: Final = {
 }
 #: A text that ends with the word SET.
 _SET_ALONE: Final = re.compile(r"\bset[\s;]*\Z", re.IGNORECASE)
+#: Spark's default of spark.sql.sources.bucketing.maxBuckets.
+_MOST_BUCKETS: Final = 100_000
 _DECIMAL_DEFAULTS: Final = (10, 0)
 
 Part = tuple[str, object]
@@ -311,6 +313,12 @@ class StatementBuilder(lark.Transformer[lark.Token, object]):
 
     def clustered_by(self, parts: Parts) -> Part:
         buckets = next((part for part in parts if isinstance(part, int)), None)
+        if buckets is not None and not 0 < buckets <= _MOST_BUCKETS:
+            raise spark_error(
+                "INVALID_BUCKET_COUNT",
+                "Number of buckets should be greater than 0 but less than or equal to bucketing.maxBuckets"
+                f" (`{_MOST_BUCKETS}`). Got `{buckets}`.",
+            )
         return "clustered_by", (_named(parts)["columns"], buckets)
 
     def in_database(self, parts: Parts) -> Part:

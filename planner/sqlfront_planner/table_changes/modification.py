@@ -31,10 +31,10 @@ def deleted(bound: LogicalPlan, numbered: Table, keys: tuple[int, ...]) -> Logic
 
 def changed(bound: LogicalPlan, numbered: Table, columns: tuple[str, ...], name: str) -> LogicalPlan:
     """Plan the rows that UPDATE changes: the table's columns with their new values, then the additional
-    columns of ``numbered``. That is the memory table with the row number, by which the table finds the row
-    again, as an additional last column; columns that tell the row's member may stand before it. ``bound`` is
-    the bound query of the statement: the table's columns, a value for each of ``columns``, and the condition.
-    ``name`` is the table's name."""
+    columns of ``numbered``. That is the memory table, usually with the row number, by which the table finds
+    the row again, as an additional last column; columns that tell the row's member may stand before it.
+    ``bound`` is the bound query of the statement: the table's columns, a value for each of ``columns``, and
+    the condition. ``name`` is the table's name."""
     rows = _meant(bound, numbered)
     items: list[Expr] = list(rows.row())
     for place, stored in _assignments(bound, columns, name, _scan(bound).table.schema).items():
@@ -51,15 +51,11 @@ def remaining(bound: LogicalPlan, schema: pa.Schema) -> LogicalPlan:
     return LogicalProject(kept, kept.row()[:-1], tuple(schema.names))
 
 
-def matched(bound: LogicalPlan, schema: pa.Schema) -> LogicalPlan | None:
-    """Plan the rows for which UPDATE's condition is true, so that they can be counted; the only column is the
-    condition. Return None if the condition is nondeterministic. ``bound`` is the bound query of the
-    statement: the table's columns, the new values, and the condition; ``schema`` has the table's columns."""
-    rows = _with_condition(bound, schema)
-    if not is_deterministic(rows.expressions[-1]):
-        return None
-    meant = LogicalFilter(rows, rows.row()[-1])
-    return LogicalProject(meant, meant.row()[-1:], ("meant",))
+def affects_the_same_rows(bound: LogicalPlan, schema: pa.Schema) -> bool:
+    """Return whether an UPDATE affects the same rows each time that its condition is evaluated: the condition
+    is deterministic. ``bound`` is the bound query of the statement: the table's columns, the new values, and
+    the condition; ``schema`` has the table's columns."""
+    return is_deterministic(_with_condition(bound, schema).expressions[-1])
 
 
 def updated(bound: LogicalPlan, columns: tuple[str, ...], table: str, schema: pa.Schema) -> LogicalPlan:

@@ -12,7 +12,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from sqlfront.observability.metrics.tallies import BUCKETS, LaneTally, StatementTallies
 from sqlfront.state.plans import Plan
 from sqlfront_cluster.members.member import Member
-from sqlfront_cluster.members.member_list import NOBODY
+from sqlfront_cluster.members.protocol.member_list import NOBODY
 from sqlfront_engine.engine import Engine
 from sqlfront_planner.plan_cache import PlanCache
 

@@ -7,8 +7,8 @@ from opentelemetry import trace
 from opentelemetry.trace import Span, SpanKind, Status, StatusCode
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
+from sqlfront_cluster.members.jobs.participation import PartEnded
 from sqlfront_cluster.members.member import Member
-from sqlfront_cluster.members.participation import PartEnded
 from sqlfront_engine.job_statistics import JobStatus
 from sqlfront_values.errors import Error
 

@@ -18,8 +18,8 @@ from sqlfront_cluster.durable_tasks.member_runner import MemberRunner
 from sqlfront_cluster.durable_tasks.output_places import OutputNetwork, OutputPlaces
 from sqlfront_cluster.durable_tasks.task_messages import AdoptRuns, JobQuestion, LearnJob
 from sqlfront_cluster.durable_tasks.task_service import TaskService
-from sqlfront_cluster.members.member_list import MemberInfo, MemberList
-from sqlfront_cluster.members.requests import Wait
+from sqlfront_cluster.members.protocol.member_list import MemberInfo, MemberList
+from sqlfront_cluster.members.questions.requests import Wait
 from sqlfront_engine.durable.division import OutputPlace
 from sqlfront_engine.durable.event_store.events import Attempt, JobEnded
 from sqlfront_engine.durable.runner import Holdings, TaskEnd

@@ -21,7 +21,7 @@ from sqlfront_cluster.durable_tasks.task_messages import (
     TaskAnswer,
 )
 from sqlfront_cluster.durable_tasks.task_service import TaskService
-from sqlfront_cluster.members.member_list import alone
+from sqlfront_cluster.members.protocol.member_list import alone
 from sqlfront_engine.dag import DAG, Edge
 from sqlfront_engine.durable.division import OutputPlace
 from sqlfront_engine.durable.event_store.events import Attempt

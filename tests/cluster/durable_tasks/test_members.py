@@ -18,8 +18,8 @@ from sqlfront_cluster.durable_tasks.task_messages import (
     TaskQuestion,
 )
 from sqlfront_cluster.durable_tasks.task_service import TaskService
-from sqlfront_cluster.members.member_list import MemberInfo, MemberList, alone
-from sqlfront_cluster.members.requests import Wait
+from sqlfront_cluster.members.protocol.member_list import MemberInfo, MemberList, alone
+from sqlfront_cluster.members.questions.requests import Wait
 from sqlfront_engine.dag import DAG, Edge
 from sqlfront_engine.durable.coordinator import Coordinator
 from sqlfront_engine.durable.division import JobOptions

@@ -18,8 +18,8 @@ from sqlfront_cluster.durable_tasks.output_places import (
     ReadOutput,
     read_output,
 )
-from sqlfront_cluster.members.member_list import CHANGED, alone, nobody
-from sqlfront_cluster.members.requests import Wait
+from sqlfront_cluster.members.protocol.member_list import CHANGED, alone, nobody
+from sqlfront_cluster.members.questions.requests import Wait
 from sqlfront_engine.file_access import NOWHERE
 from sqlfront_engine.spool.reading import SpoolDamaged, read_spool
 from sqlfront_engine.spool.spool_file import SpoolFile, SpoolSettings, SpoolWriter

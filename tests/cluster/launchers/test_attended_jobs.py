@@ -20,7 +20,7 @@ from sqlfront_engine.jobs.light_job import LightJob
 from sqlfront_engine.scheduler import InlineRunner
 from sqlfront_values.errors import OperationalError
 from tests.cluster.launchers.stopping import stop
-from tests.cluster.members.test_leftovers import PRELOAD, exchanged, lookup
+from tests.cluster.members.jobs.test_leftovers import PRELOAD, exchanged, lookup
 from tests.engine.jobs import Numbers
 
 TARGET = "local-1"

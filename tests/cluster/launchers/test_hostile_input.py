@@ -14,9 +14,9 @@ from sqlfront_cluster import codec
 from sqlfront_cluster.codec.placements import encode_placement
 from sqlfront_cluster.launchers.local import LocalCluster
 from sqlfront_cluster.launchers.running import Resources, RunningMember, network_settings
-from sqlfront_cluster.members.cluster_messages import MESSAGES
-from sqlfront_cluster.members.messages import Answer, Data, Init, Request
-from sqlfront_cluster.members.requests import RequestService
+from sqlfront_cluster.members.protocol.cluster_messages import MESSAGES
+from sqlfront_cluster.members.protocol.messages import Answer, Data, Init, Request
+from sqlfront_cluster.members.questions.requests import RequestService
 from sqlfront_cluster.network.frames import HEADER, FrameKind, encode_frame
 from sqlfront_cluster.network.handshake import Hello
 from sqlfront_cluster.network.tcp import TcpTransport
@@ -208,10 +208,11 @@ def test_a_body_that_does_not_match_its_schema(
     dag.lock()
     version = town.cluster.members.version
     placement = Placement("traitor", (TARGET,), (tuple(range(271)),))
-    peer = member.peer(TARGET)
-    peer.send(Init(77, version, codec.encode_dag(dag), encode_placement(placement), Settings(), 271))
+    # Another job each time: an Init of a job that has ended is answered as before.
+    peer, job = member.peer(TARGET), 77 + len(body)
+    peer.send(Init(job, version, codec.encode_dag(dag), encode_placement(placement), Settings(), 271))
     schema = pa.schema([("n", pa.int64())]).serialize().to_pybytes()
-    peer.send(Data(77, 0, schema=schema), (body,) if body else ())
+    peer.send(Data(job, 0, schema=schema), (body,) if body else ())
     assert "malformed batch" in member.lost(TARGET)
     one_line("malformed batch")
 

@@ -8,7 +8,14 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from sqlfront_cluster.launchers.keeper_office import LOCK, RUN_FILE, STOPPING, KeeperOffice, RunFile
+from sqlfront_cluster.launchers.keeper_office import (
+    CREDENTIALS,
+    LOCK,
+    RUN_FILE,
+    STOPPING,
+    KeeperOffice,
+    RunFile,
+)
 
 
 @pytest.fixture
@@ -32,6 +39,17 @@ def test_the_next_keeper_has_the_next_epoch(office: KeeperOffice) -> None:
     assert held is not None and held.is_held() and held.epoch == 2
     held.announce("unix:/keeper.2", "/members")
     assert office.present() == RunFile(os.getpid(), "unix:/keeper.2", 2, "/members")
+    held.release()
+
+
+@pytest.mark.parametrize("content", [b"", b"[]", b"\xff"])
+def test_damaged_credentials_keep_nobody_from_being_the_keeper(office: KeeperOffice, content: bytes) -> None:
+    (office.folder / CREDENTIALS).write_bytes(content)
+    held = office.take(after=1, silent=False)
+    assert held is not None
+    held.announce("unix:/keeper.2", "/members")
+    assert office.present() == RunFile(os.getpid(), "unix:/keeper.2", 2, "/members")
+    assert (office.folder / CREDENTIALS).read_bytes() == content
     held.release()
 
 

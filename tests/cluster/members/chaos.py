@@ -5,16 +5,15 @@ every job ends with the right answer or a named error, and nothing is left behin
 """
 
 import sys
-import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from math import inf
 from typing import Final
 
 import msgspec
 from msgspec.structs import replace
 
-from sqlfront_cluster.members.listing import JobListing
-from sqlfront_cluster.members.messages import (
+from sqlfront_cluster.members.protocol.messages import (
     Acknowledge,
     CheckJobs,
     CheckParts,
@@ -31,6 +30,9 @@ from sqlfront_cluster.members.messages import (
     UnknownJobs,
     UnknownParts,
 )
+from sqlfront_cluster.members.questions.listing import JobListing
+from sqlfront_cluster.network.transport import Peer
+from sqlfront_cluster.simulation import SimulatedTransport
 from sqlfront_engine.dag import DAG, Edge, EdgeConfig
 from sqlfront_engine.edges.queues import NOTHING
 from sqlfront_engine.engine import JobConfig
@@ -40,7 +42,7 @@ from sqlfront_engine.processors.forward import Forward
 from sqlfront_engine.processors.sink import ResultSink
 from sqlfront_values.errors import Error, OperationalError
 from tests.cluster.members.cluster import Cluster, Drain
-from tests.cluster.seeds import Bug, Sums, run_seeds, seed_parser
+from tests.cluster.seeds import Bug, Sums, campaign, run_seeds, seed_parser
 from tests.engine.jobs import Fails, First, Numbers
 
 MEMBERS: Final = ("m0", "m1", "m2", "client")
@@ -56,6 +58,8 @@ LOSSES: Final[tuple[tuple[tuple[type[Message], ...], float, float], ...]] = (
     ((*OF_JOBS, *OF_CHECKS), 0.1, inf),
     *(((kind,), chance, most) for kind in OF_JOBS for chance, most in ((0.1, 1), (0.5, 1), (0.4, inf))),
 )
+#: The chance that a job is small, and read at once.
+INLINE: Final = 0.2
 TINY: Final = EdgeConfig(queue_size=2, receive_window=300)
 
 ROUTES: Final[tuple[Callable[[Edge], Edge], ...]] = (
@@ -128,12 +132,48 @@ class Chaos:
         coordinator = self.random.choice(self._alive())
         dag, expected = random_job(self.random.randrange, self.random.random)
         config = JobConfig(timeout=self.random.choice((None, None, 0.01, 5.0)))
+        if self.random.random() < INLINE:
+            self._run_inline(dag, coordinator, expected, replace(config, inline=True))
+            return
         try:
             job = self.cluster.submit(dag, coordinator, config)
         except OperationalError:
             self.outcome.failed += 1
             return
         self._running.append(_Running(job, coordinator, expected, self.simulation.time))
+
+    def _run_inline(self, dag: DAG, coordinator: str, expected: list[int] | None, config: JobConfig) -> None:
+        """A small job, which is read at once: meanwhile time passes, messages get lost, connections break."""
+        if self._breaks and self.random.random() < 0.2:
+            self._breaks -= 1
+            self.simulation.at(self.simulation.time + self.random.random() * 0.02, self._cut_something)
+        rows: list[int] = []
+        with self._noting_hangs(coordinator):
+            try:
+                job = self.cluster.submit(dag, coordinator, config)
+                for batch in job.batches():
+                    rows += batch.column(0).to_pylist()
+                self._check_answer(job, rows, expected)
+            except Error as error:
+                self._check_error(error, expected)
+
+    @contextmanager
+    def _noting_hangs(self, coordinator: str) -> Iterator[None]:
+        """A reader that waits for what never comes would wait in earnest."""
+        transport = self.simulation.machines[coordinator].transport
+
+        def attend(
+            peers: Sequence[Peer], done: Callable[[], bool], send: Callable[[], None] = lambda: None
+        ) -> bool:
+            if not SimulatedTransport.attend(transport, peers, done, send):
+                raise Bug("the reader of a job waits, and nothing will ever happen")
+            return True
+
+        transport.attend = attend  # type: ignore[method-assign]
+        try:
+            yield
+        finally:
+            del transport.attend
 
     def _list(self) -> None:
         """Somebody lists the queries of all members, and may cancel one of them."""
@@ -170,13 +210,17 @@ class Chaos:
         if fault == 0 and len(self._alive()) > 2:
             self.simulation.machines[name].kill()
         elif fault <= 2:
-            connections = self.simulation.connections()
-            if connections:
-                self.simulation.cut(*self.random.choice(connections))
+            self._cut_something()
         elif fault == 3:
             self.simulation.machines[name].pause(self.random.choice((0.01, 1.5, 20.0)))
         elif self._running:
             self.random.choice(self._running).job.cancel()
+
+    def _cut_something(self) -> None:
+        self._disturbed = True
+        connections = self.simulation.connections()
+        if connections:
+            self.simulation.cut(*self.random.choice(connections))
 
     def _look(self, running: "_Running") -> None:
         """Read what there is, and see how the job ended."""
@@ -194,23 +238,29 @@ class Chaos:
                     self._ended(running)
                     return
                 running.rows += batch.column(0).to_pylist()
-        except OperationalError as error:
-            if "lost" in str(error) and not self._disturbed:
-                raise Bug(f"nothing was lost, but a job failed with: {error}") from error
-            self.outcome.failed += 1
-            self._running.remove(running)
         except Error as error:
-            if running.expected is not None or "Division" not in str(error):
-                raise Bug(f"a job failed with {type(error).__name__}: {error}") from error
-            self.outcome.right += 1
             self._running.remove(running)
+            self._check_error(error, running.expected)
 
     def _ended(self, running: "_Running") -> None:
         self._running.remove(running)
-        if running.job.status is not JobStatus.COMPLETED:
-            raise Bug(f"a job whose result has ended is {running.job.status}")
-        if running.expected is None or sorted(running.rows) != running.expected:
-            raise Bug(f"a wrong answer: {len(running.rows)} rows")
+        self._check_answer(running.job, running.rows, running.expected)
+
+    def _check_error(self, error: Error, expected: list[int] | None) -> None:
+        if isinstance(error, OperationalError):
+            if "lost" in str(error) and not self._disturbed:
+                raise Bug(f"nothing was lost, but a job failed with: {error}") from error
+            self.outcome.failed += 1
+        else:
+            if expected is not None or "Division" not in str(error):
+                raise Bug(f"a job failed with {type(error).__name__}: {error}") from error
+            self.outcome.right += 1
+
+    def _check_answer(self, job: LightJob, rows: list[int], expected: list[int] | None) -> None:
+        if job.status is not JobStatus.COMPLETED:
+            raise Bug(f"a job whose result has ended is {job.status}")
+        if expected is None or sorted(rows) != expected:
+            raise Bug(f"a wrong answer: {len(rows)} rows")
         self.outcome.right += 1
 
     def _check_nothing_is_left(self) -> None:
@@ -269,22 +319,20 @@ def random_job(pick: Callable[[int], int], chance: Callable[[], float]) -> tuple
     return dag, expected
 
 
+def run_seed(seed: int) -> Outcome:
+    """Run one seed; raises :class:`Bug`."""
+    return Chaos(seed).run()
+
+
 def explore(seeds: Iterable[int]) -> tuple[int, Outcome]:
     """Run seeds; a bug names the one that found it."""
-    return run_seeds(lambda seed: Chaos(seed).run(), seeds, Outcome())
+    return run_seeds(run_seed, seeds, Outcome())
 
 
-def main() -> int:
-    options = seed_parser(__doc__).parse_args()
-    began = time.perf_counter()
-    count, total = explore(range(options.first, options.first + options.seeds))
-    seconds = time.perf_counter() - began
-    print(
-        f"{count} seeds in {seconds:.0f} s ({60 * count / seconds:.0f} a minute):"
-        f" {total.right} right answers, {total.failed} named errors, {total.steps:,} events"
-    )
-    return 0
+def summary(total: Outcome) -> str:
+    """Return how the jobs of a campaign ended."""
+    return f"{total.right} right answers, {total.failed} named errors, {total.steps:,} events"
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(campaign(run_seed, seed_parser(__doc__).parse_args(), Outcome(), summary))

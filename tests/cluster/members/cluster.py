@@ -8,7 +8,7 @@ import msgspec
 import pyarrow as pa
 
 from sqlfront_cluster.members.member import Member
-from sqlfront_cluster.members.member_list import MemberInfo, MemberList
+from sqlfront_cluster.members.protocol.member_list import MemberInfo, MemberList
 from sqlfront_cluster.simulation import Simulation
 from sqlfront_engine.dag import DAG
 from sqlfront_engine.edges.queues import NOTHING

@@ -8,11 +8,11 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 
-from sqlfront_cluster.members.keeper import Keeper
-from sqlfront_cluster.members.keeper_names import keeper_name
-from sqlfront_cluster.members.keeper_settings import KeeperSettings
-from sqlfront_cluster.members.membership import Membership
-from sqlfront_cluster.members.membership_state import MembershipSettings
+from sqlfront_cluster.members.keeper.keeper import Keeper
+from sqlfront_cluster.members.keeper.keeper_settings import KeeperSettings
+from sqlfront_cluster.members.membership.membership import Membership
+from sqlfront_cluster.members.membership.membership_state import MembershipSettings
+from sqlfront_cluster.members.protocol.keeper_names import keeper_name
 from sqlfront_cluster.simulation import Simulation
 from sqlfront_engine.dag import DAG
 from sqlfront_engine.edges.queues import NOTHING
@@ -36,10 +36,13 @@ class SimulatedTenure:
 class Kept:
     """A keeper and, once all have joined, the members of the names given; lite ones begin with "client",
     clients without a place in the list with "observer". Members are told ``silence_limit`` by the keeper
-    alone."""
+    alone. With ``one_host`` the keeper can see that the process of a member has ended."""
 
-    def __init__(self, *names: str, seed: int = 1, silence_limit: float = 5.0) -> None:
+    def __init__(
+        self, *names: str, seed: int = 1, silence_limit: float = 5.0, one_host: bool = False
+    ) -> None:
         self.simulation = Simulation(seed)
+        self.simulation.one_host = one_host
         self.simulation.drop = self._note
         #: Every message that was sent: sender, receiver, message.
         self.said: list[tuple[str, str, msgspec.Struct]] = []
@@ -105,9 +108,12 @@ class Kept:
     @property
     def alive(self) -> list[str]:
         """The members that neither ended nor were killed, nor sleep."""
-        machines, now = self.simulation.machines, self.simulation.time
-        awake = {name for name, each in machines.items() if each.alive and each.asleep_until <= now}
-        return [name for name in self.memberships if name in awake and name not in self.ends]
+        machines, now, ends = self.simulation.machines, self.simulation.time, self.ends
+        return [
+            name
+            for name in self.memberships
+            if name not in ends and (machine := machines[name]).alive and machine.asleep_until <= now
+        ]
 
     def agreed(self) -> bool:
         """Whether everybody uses the keeper's list."""

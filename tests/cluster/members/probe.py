@@ -13,11 +13,11 @@ from pathlib import Path
 import msgspec
 import pyarrow as pa
 
-from sqlfront_cluster.members.coordination import Coordination
+from sqlfront_cluster.members.jobs.coordination import Coordination
+from sqlfront_cluster.members.jobs.participation import Participation
+from sqlfront_cluster.members.jobs.wire import JobWire
 from sqlfront_cluster.members.member import Member
 from sqlfront_cluster.members.member_statistics import MemberStatistics
-from sqlfront_cluster.members.participation import Participation
-from sqlfront_cluster.members.wire import JobWire
 from sqlfront_engine.dag import DAG, Edge
 from sqlfront_engine.edges.exchange import RemoteInput, RemoteOutput
 from sqlfront_engine.edges.queues import BatchQueue

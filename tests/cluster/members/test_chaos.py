@@ -5,15 +5,15 @@ from typing import Any
 
 import pytest
 
-from sqlfront_cluster.members.checker import JobChecker
-from sqlfront_cluster.members.coordination import Coordination
-from sqlfront_cluster.members.job_table import EndedParts, JobTable
-from sqlfront_cluster.members.job_timers import JobTimers
-from sqlfront_cluster.members.listing import Listings
-from sqlfront_cluster.members.messages import Data
-from sqlfront_cluster.members.participation import Participation
-from sqlfront_cluster.members.submissions import Submissions
-from sqlfront_cluster.members.wire import JobWire
+from sqlfront_cluster.members.jobs.checker import JobChecker
+from sqlfront_cluster.members.jobs.coordination import Coordination
+from sqlfront_cluster.members.jobs.job_table import EndedParts, JobTable
+from sqlfront_cluster.members.jobs.job_timers import JobTimers
+from sqlfront_cluster.members.jobs.participation import Participation
+from sqlfront_cluster.members.jobs.submissions import Submissions
+from sqlfront_cluster.members.jobs.wire import JobWire
+from sqlfront_cluster.members.protocol.messages import Data
+from sqlfront_cluster.members.questions.listing import Listings
 from sqlfront_engine.edges.exchange import EdgeStream, Parcel, RemoteInput, RemoteOutput
 from sqlfront_engine.edges.routing import PartitionedOutput
 from sqlfront_engine.jobs.execution import Execution
@@ -72,6 +72,10 @@ def half_the_pieces(self: PartitionedOutput, batch: Any) -> bool:
 def sent_twice(self: JobWire, stream: EdgeStream, batch: Any, *, last: bool) -> int:
     SEND_DATA(self, stream, batch, last=last)
     return SEND_DATA(self, stream, batch, last=last)
+
+
+def held_until_the_end(self: JobWire, *, completes: bool = False) -> bool:
+    return completes and FLUSH(self, completes=True)
 
 
 def a_limit_that_never_grows(self: RemoteInput) -> None:
@@ -136,6 +140,7 @@ COUNT_DOWN = Execution._count_down
 REGISTER = JobTable.register
 PARTITIONED_OFFER = PartitionedOutput.offer
 SEND_DATA = JobWire.send_data
+FLUSH = JobWire.flush
 ARRIVED = RemoteInput.arrived
 
 
@@ -151,6 +156,7 @@ ARRIVED = RemoteInput.arrived
         (JobTimers, "_check", nothing),
         (PartitionedOutput, "offer", half_the_pieces),
         (JobWire, "send_data", sent_twice),
+        (JobWire, "flush", held_until_the_end),
         (JobWire, "acknowledge", nothing),
         pytest.param(JobWire, "close_input", nothing, marks=pytest.mark.cluster),
         (RemoteInput, "_tell", a_limit_that_never_grows),

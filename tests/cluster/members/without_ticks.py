@@ -1,7 +1,7 @@
 """For member processes: the clock tells nothing about receive windows, as if no flow-control period ever
 ended. What runs all the same waits for no tick."""
 
-from sqlfront_cluster.members.job_timers import JobTimers
+from sqlfront_cluster.members.jobs.job_timers import JobTimers
 
 
 def no_tick(self: JobTimers) -> None:

@@ -214,6 +214,15 @@ class Signalled(SystemCalls):
             os.kill(os.getpid(), self._number)
 
 
+class InTurn(Coordinator):
+    """A coordinator that starts a task only when the record of the former one is durable. So each write of
+    the log has the end of one task at most, however late the log writes."""
+
+    @property
+    def _is_full(self) -> bool:
+        return bool(self._running)
+
+
 def run_job(
     folder: Path,
     ledger: str,
@@ -228,13 +237,14 @@ def run_job(
     is_owner: bool = True,
     dag: DAG | None = None,
     sources: Mapping[str, object] = MappingProxyType({}),
+    in_turn: bool = False,
 ) -> JobEnded:
     """Begin or take over the job in a store below ``folder``, and run it to its end. ``random``: whether the
     stage of the lines is not deterministic. ``variant``: a name of :data:`VARIANTS`; ``options``: other ones
     than those of the variant. ``policy``: what the job does if its log can't be written. ``spool``: the
     folder for the spool files, if it isn't one below ``folder``. ``is_owner``: False for a member of a
     cluster that owns the store already. ``dag``: the DAG, if it isn't that of :func:`join_dag`; ``sources``:
-    the objects that its sources need."""
+    the objects that its sources need. ``in_turn``: the coordinator is one of :class:`InTurn`."""
     store = JobStore(LocalFolder(str(folder / "store"), calls), SystemClock())
     chosen = VARIANTS[variant]
     plan = cut(dag or join_dag(ledger, random=random, is_skewed=chosen.is_skewed))
@@ -250,9 +260,8 @@ def run_job(
         me = {"member": "member-1", "incarnation": "i"}
         runner = ThreadRunner(engine, plan, config, threads=threads, **me, splits=splits)
         with log, runner:
-            coordinator = Coordinator(
-                plan, state, log, runner, outputs, options or chosen.options, splits=splits
-            )
+            kind = InTurn if in_turn else Coordinator
+            coordinator = kind(plan, state, log, runner, outputs, options or chosen.options, splits=splits)
             return coordinator.run()
 
 
@@ -268,6 +277,11 @@ def state_in(folder: Path) -> JobState:
     return JobState.of(JobStore(LocalFolder(str(folder / "store")), SystemClock()).read(JOB))
 
 
+def all_tasks(state: JobState) -> set[TaskId]:
+    """Return the tasks of all stages that have begun."""
+    return {TaskId(stage.stage, task) for stage in state.stages.values() for task in range(stage.parallelism)}
+
+
 def noted_tasks(ledger: Path, plan: StagePlan) -> list[TaskId]:
     """Return the tasks that began, as they noted it in the ledger."""
     stage_of = {
@@ -281,6 +295,12 @@ def noted_tasks(ledger: Path, plan: StagePlan) -> list[TaskId]:
     last = {stage: name for name, stage in stage_of.items()}
     noted = [(name, int(task)) for name, task in (line.split() for line in lines)]
     return [TaskId(stage_of[name], task) for name, task in noted if last[stage_of[name]] == name]
+
+
+def is_counted(what: str, threads: int) -> bool:
+    """Return whether a moment of :func:`calls_of` counts tasks or changes, and must not come later than the
+    count says: a process with one thread begins tasks in turn then (:class:`InTurn`)."""
+    return threads == 1 and what in ("finished", "changed", "stopped")
 
 
 def calls_of(folder: Path, what: str, number: int) -> SystemCalls:
@@ -308,10 +328,11 @@ def calls_of(folder: Path, what: str, number: int) -> SystemCalls:
 _PROGRAM = """
 import sys
 from pathlib import Path
-from tests.engine.durable.durable_jobs import calls_of, run_job
+from tests.engine.durable.durable_jobs import calls_of, is_counted, run_job
 folder, ledger, what, number, threads, random, variant = sys.argv[1:]
-calls = calls_of(Path(folder), what, int(number))
-run_job(Path(folder), ledger, calls, int(threads), random=bool(random), variant=variant)
+calls, threads = calls_of(Path(folder), what, int(number)), int(threads)
+in_turn = is_counted(what, threads)
+run_job(Path(folder), ledger, calls, threads, random=bool(random), variant=variant, in_turn=in_turn)
 """
 
 

@@ -23,7 +23,7 @@ from sqlfront_engine.processors.sort import Sort
 from sqlfront_engine.processors.sources.split_scan import SplitScan
 from sqlfront_values.expressions import AggregateCall, Column, SortKey
 from sqlfront_values.types import BIGINT
-from tests.engine.durable.durable_jobs import Building, Ledger, calls_of, run_job
+from tests.engine.durable.durable_jobs import Building, Ledger, calls_of, is_counted, run_job
 
 #: The splits of the source, and the rows of a split.
 SPLITS, ROWS, KEYS = 40, 100, 7
@@ -144,6 +144,7 @@ def run_opaque_job(
         threads=threads,
         dag=opaque_dag(ledger, restorable=restorable),
         sources={KEY: Numbers(folder, restorable=restorable, held=held)},
+        in_turn=is_counted(what, threads),
     )
 
 

@@ -15,6 +15,7 @@ from sqlfront_engine.durable.event_store.events import JobEnd, TaskId
 from sqlfront_engine.durable.job_state import JobState
 from sqlfront_engine.durable.stages import cut
 from tests.engine.durable.durable_jobs import (
+    all_tasks,
     begin_in_process,
     join_dag,
     noted_tasks,
@@ -29,10 +30,6 @@ from tests.engine.durable.logs import JOB
 PLAN = cut(join_dag("unused"))
 #: The fsyncs of an undisturbed run: one per record, and some of folders and claims.
 SYNCS = 40
-
-
-def all_tasks(state: JobState) -> set[TaskId]:
-    return {TaskId(stage.stage, task) for stage in state.stages.values() for task in range(stage.parallelism)}
 
 
 def check_end(folder: Path, ledger: Path, before: JobState) -> None:

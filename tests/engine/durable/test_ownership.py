@@ -88,6 +88,30 @@ def test_an_owned_store_is_read_by_others(tmp_path: Path) -> None:
         assert notes(local_store(tmp_path).read("job-1")) == ["a"]
 
 
+def test_a_forked_child_closes_no_file_that_has_the_number_of_a_forgotten_lock(tmp_path: Path) -> None:
+    """The owner of the lock became garbage without a release; then another file got the number."""
+    forked = """
+import gc, os, sys
+from pathlib import Path
+from sqlfront_engine.durable.event_store.ownership import Owner
+from tests.engine.durable.logs import local_store
+
+ownership = local_store(Path(sys.argv[1])).own(Owner("cluster-1", "member-1"))
+before = {*os.listdir("/proc/self/fd")}
+del ownership
+gc.collect()
+opened = [os.open(os.devnull, os.O_RDONLY) for _ in range(8)]
+if os.fork() == 0:
+    for descriptor in opened:
+        os.fstat(descriptor)
+    os._exit(0)
+assert {str(descriptor) for descriptor in opened} & before
+assert os.waitstatus_to_exitcode(os.wait()[1]) == 0
+"""
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    subprocess.run([sys.executable, "-c", forked, str(tmp_path)], env=environment, check=True, timeout=60)
+
+
 def test_a_forked_child_does_not_keep_its_parents_lock(tmp_path: Path) -> None:
     """The lock belongs to the open file, which a fork shares."""
     forked = """

@@ -21,6 +21,14 @@ from sqlfront_connectors.memory.segments.merging import merged
 from sqlfront_connectors.memory.segments.segment import build_segments
 from sqlfront_connectors.memory.segments.share import TableShare
 from sqlfront_connectors.memory.spread.backups import BackupTargets
+from sqlfront_connectors.memory.spread.move_processors import (
+    CopyBackup,
+    CopyShare,
+    MoveBackup,
+    MoveShare,
+    MovingRows,
+)
+from sqlfront_connectors.memory.spread.moves import CopyStep, MoveStep
 from sqlfront_connectors.memory.spread.processors import BackupShare, ChangeShare, ShareScan, StoreShare
 from sqlfront_connectors.memory.spread.share_statistics import report
 from sqlfront_connectors.memory.spread.store import STORE, TableStore
@@ -100,9 +108,13 @@ class Example(msgspec.Struct):
     resources: Callable[[], Mapping[str, object]] = dict
 
     def context(self) -> ProcessorContext:
-        """A context with the example's resources, and with a share for the operators that want one."""
+        """A context of a member with a partition, with the example's resources, and with a share for the
+        operators that want one."""
         return msgspec.structs.replace(
-            lone_context(), resources=self.resources(), share=shares.SharedObject("tested", 1)
+            lone_context(),
+            partitions=(0,),
+            resources=self.resources(),
+            share=shares.SharedObject("tested", 1),
         )
 
 
@@ -274,10 +286,63 @@ def connector_examples(folder: Path) -> list[Example]:
     ]
 
 
-def store_with(key: str, share: TableShare) -> TableStore:
-    """A member's store with one share."""
-    store = TableStore()
-    store.stage(key, share)
+def move_examples() -> list[Example]:
+    """Steps that move the second half of a share's rows to the member ``there``, and that copy the share to
+    the member ``there``, for which the share is written without its deleted rows."""
+    numbers, schema = BATCH.select(["n"]), pa.schema([SCHEMA.field("n")])
+    segments = build_segments([numbers], schema, None)
+    before = TableShare(schema, None, segments)
+    less = TableShare(schema, None, (segments[0].without(np.array([0, 1, 2], np.int64)),))
+    move, copy = MoveStep(("here", "here"), ("there",), (1,), (7,)), CopyStep(("here",), ("here",))
+    held = BackupTargets(("here",), ("there",), (5,))
+    homed = numbers.append_column("home", pa.array([7] * len(ROWS)))
+    left = TableShare(schema, None, (segments[0].without(np.array([3, 4, 5], np.int64)),))
+    rest = batch_of(schema, [row[:1] for row in ROWS[3:]])
+    copied = rest.append_column("segment", pa.array([0] * 3))
+    fewer = TableShare(schema, None, build_segments([rest], schema, None))
+    return [
+        Example(
+            MovingRows("t", "t@1", move),
+            [],
+            [(row[0], 7) for row in ROWS[3:]],
+            lambda: {STORE: store_with("t@1", before, "here")},
+        ),
+        Example(
+            MoveShare("t", "t@2", "t@1", schema, step=move),
+            [[homed]],
+            [report_row(before, len(ROWS))],
+            lambda: {STORE: store_with("t@1", TableShare(schema, None, ()), "there")},
+        ),
+        Example(
+            MoveBackup("t", "t@2", "t@1", schema, held=held, step=move),
+            [[]],
+            [report_row(left, 0)],
+            lambda: {STORE: store_with("t@1", before, "there", of="here")},
+        ),
+        Example(
+            CopyShare("t", "t@2", "t@1", schema, targets=held, step=copy),
+            [],
+            [(0, 5, row[0], 0) for row in ROWS[3:]],
+            lambda: {STORE: store_with("t@1", less, "here")},
+        ),
+        Example(
+            CopyBackup("t", "t@2", "t@1", schema, held=held, step=copy),
+            [[held.addressed(copied, 0)]],
+            [report_row(fewer, 3)],
+            lambda: {STORE: store_with("t@1", before, "there")},
+        ),
+    ]
+
+
+def report_row(share: TableShare, written: int) -> tuple[object, ...]:
+    """What a member reports of a share."""
+    return tuple(column.to_pylist()[0] for column in report(share, written).columns)
+
+
+def store_with(key: str, share: TableShare, member: str = "", of: str | None = None) -> TableStore:
+    """A member's store with one share, or with a backup of the share of the member ``of``."""
+    store = TableStore(member)
+    store.stage(key, share, of)
     return store
 
 
@@ -299,6 +364,7 @@ def examples(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Example]:
         *user_examples(),
         *spool_examples(folder / "spool"),
         *connector_examples(folder),
+        *move_examples(),
     ]
     return {type(example.processor).__name__: example for example in every}
 

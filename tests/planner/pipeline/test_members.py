@@ -7,7 +7,7 @@ from typing import ClassVar
 import pyarrow as pa
 import pytest
 
-from sqlfront_cluster.members.messages import Init
+from sqlfront_cluster.members.protocol.messages import Init
 from sqlfront_engine.dag import OnlyOn
 from sqlfront_engine.engine import DEFAULT_CONFIG, JobConfig
 from sqlfront_engine.processor import ProcessorContext

@@ -89,10 +89,12 @@ def test_every_option_goes_through_url_and_environment_to_its_field() -> None:
         OptionKind.CHOICE: "local",
         OptionKind.FOLDERS: "/a",
         OptionKind.NAMES: "a.b, c",
+        OptionKind.PAIRS: "parallelism=4, lease = 10 min",
         OptionKind.TEXT: "x",
     }
     own = {"time_zone": "Asia/Tokyo", "backups": "2"}
     values = [7, 7.5, 7 << 30, True, Launcher.LOCAL, ("/a",), ("a.b", "c"), "x", "Asia/Tokyo", 2]
+    values.append({"parallelism": "4", "lease": "10 min"})
     for option in OPTIONS:
         text = own.get(option.name, texts[option.kind])
         place = "sqlfront://h:1" if option.scope.name == "CLUSTER" else "sqlfront:"

@@ -11,7 +11,8 @@ from sqlfront_engine.processors.spool.spool_write import SpoolWrite
 from sqlfront_engine.spool.places import is_on_member
 
 #: The files below the folder that has the store: names of the files that tasks began to write, one a line;
-#: and a file that is there as soon as tasks may end (with a dot and a number, tasks of a stage).
+#: and a file that is there as soon as tasks may end (with a dot and a number, tasks of a stage; with two
+#: numbers, one task).
 LEDGER, GATE = "ledger", "gate"
 #: The environment variable of processes whose tasks wait, with the directory of ledger and gate.
 GATED = "SQLFRONT_TEST_GATED"
@@ -22,7 +23,8 @@ _run = SpoolWrite.run
 def _gated(self: SpoolWrite, context: ProcessorContext) -> Steps:
     path = Path(self.path)
     folder = Path(os.environ[GATED]) if is_on_member(self.path) else path.parents[3]
-    gates = folder / GATE, folder / f"{GATE}.{path.name.partition('.')[0]}"
+    stage, task, _ = path.name.split(".", 2)
+    gates = [folder / name for name in (GATE, f"{GATE}.{stage}", f"{GATE}.{stage}.{task}")]
     descriptor = os.open(folder / LEDGER, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
     os.write(descriptor, f"{path.name}\n".encode())
     os.close(descriptor)

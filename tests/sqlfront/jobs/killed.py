@@ -1,4 +1,4 @@
-"""A program that begins a durable job, and kills itself at a given step::
+"""A program that begins a durable job, or goes on with it, and kills itself at a given step::
 
     python -m tests.sqlfront.jobs.killed FOLDER STATEMENT sync 7
 
@@ -27,7 +27,7 @@ import sqlfront
 from sqlfront.cluster.processes import ProcessMembers
 from sqlfront.commands.jobs import StatementTarget
 from sqlfront.commands.spark_targets import SparkTarget
-from sqlfront_cluster.members.membership import Membership
+from sqlfront_cluster.members.membership.membership import Membership
 from sqlfront_connectors.files.file_write import FileWrite
 from sqlfront_engine.durable.event_store.event_log import EventLog
 from sqlfront_engine.durable.event_store.events import CancelRequested, Event, SinkCommitted
@@ -43,6 +43,8 @@ from sqlfront_engine.system_calls import SystemCalls
 
 #: The name of the job.
 NAME: Final = "daily"
+#: The statement by which a process goes on with the job in place of beginning one.
+RESUME: Final = f"RESUME JOB {NAME}"
 #: The secret of the cluster of the tests.
 SECRET: Final = "of the tests"
 #: A query that runs far longer than a test.
@@ -253,10 +255,14 @@ def main() -> None:
 
 
 def run_job(connection: sqlfront.Connection, statement: str, step: str, number: int) -> None:
-    """Begin the job in the session, and wait for the end, which is the step."""
+    """Begin the job in the session, or go on with it if the statement is RESUME; and wait for the end, which
+    is the step."""
     _arm(step, number)
-    options = ", ".join(filter(None, ["parallelism 3", os.environ.get(OPTIONS)]))
-    connection.execute(f"CREATE OR REPLACE JOB {NAME} OPTIONS ({options}) AS {statement}")
+    if statement == RESUME:
+        connection.execute(RESUME)
+    else:
+        options = ", ".join(filter(None, ["parallelism 3", os.environ.get(OPTIONS)]))
+        connection.execute(f"CREATE OR REPLACE JOB {NAME} OPTIONS ({options}) AS {statement}")
     if step == "cancelled":
         connection.execute(f"CANCEL JOB {NAME}")
     job = connection.session.context.jobs

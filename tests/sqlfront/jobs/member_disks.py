@@ -59,11 +59,12 @@ class Disks:
         """The address for sessions."""
         return f"sqlfront://{self.cluster.address.removeprefix('unix:')}"
 
-    def open(self, *stages: int) -> None:
-        """Open the gate for the tasks of the stages; without stages, for all tasks."""
-        for stage in stages:
-            (self.folder / f"{GATE}.{stage}").touch()
-        if not stages:
+    def open(self, *names: int | str) -> None:
+        """Open the gate for the tasks of the stages with these numbers, or for a task such as "1.0"; without
+        names, for all tasks."""
+        for name in names:
+            (self.folder / f"{GATE}.{name}").touch()
+        if not names:
             (self.folder / GATE).touch()
 
     def begun(self, stage: int = 0) -> list[str]:

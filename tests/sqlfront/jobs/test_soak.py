@@ -9,7 +9,7 @@ from tests.sqlfront.jobs import takeover_soak
 from tests.sqlfront.jobs.soak import soak
 
 
-@pytest.mark.parametrize("jobs", [5, pytest.param(1000, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("jobs", [5, pytest.param(1000, marks=[pytest.mark.soak, pytest.mark.timeout(7200)])])
 def test_soak(tmp_path: Path, jobs: int) -> None:
     outcomes = soak(tmp_path, jobs, seed=jobs)
 

@@ -16,7 +16,9 @@ from sqlfront.cluster.processes import ProcessMembers
 from sqlfront.jobs.job_status import DurableJobStatus, JobPhase
 from sqlfront_cluster.launchers.local import LocalCluster
 from sqlfront_connectors.base import ScanRequest
-from sqlfront_connectors.memory.spread.table import SpreadSnapshot, SpreadTable, TableVersion
+from sqlfront_connectors.memory.spread.snapshot import SpreadSnapshot
+from sqlfront_connectors.memory.spread.table import SpreadTable
+from sqlfront_connectors.memory.spread.version import TableVersion
 from sqlfront_planner.catalog import Entry
 from sqlfront_values.errors import Error
 from tests.sqlfront.held_shares import shares
@@ -120,10 +122,10 @@ def failing_publications(error: Error, times: int, *, after: bool) -> Iterator[N
     has made the change."""
     left = [times]
 
-    def publish(self: ProcessMembers, table: SpreadTable, version: TableVersion) -> None:
+    def publish(self: ProcessMembers, table: SpreadTable, version: TableVersion, dealt: int) -> None:
         left[0] -= 1
         if after or left[0] < 0:
-            usual(self, table, version)
+            usual(self, table, version, dealt)
         if left[0] >= 0:
             raise error
 

@@ -18,7 +18,7 @@ from sqlfront.config import Launcher
 from sqlfront.observability.tracing import part_spans, statement_spans
 from sqlfront.pipeline import Pipeline, table
 from sqlfront_cluster.codec import encode
-from sqlfront_cluster.members.messages import Init
+from sqlfront_cluster.members.protocol.messages import Init
 from sqlfront_values.settings import Settings
 from tests.cluster.network.meeting import until
 

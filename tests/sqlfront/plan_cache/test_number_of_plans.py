@@ -183,3 +183,31 @@ def test_a_value_that_planning_needs_has_plans_by_value_for_its_type_only(
         answer(cached, text, (value,))
 
     assert sorted(plan.hits for plan in cached.session.context.plans.entries()) == [0, 0, 1, 1, 2]
+
+
+@pytest.mark.parametrize(
+    "by_value",
+    [
+        "SELECT k, ? + 1 FROM t",
+        "SELECT round(f, ?) AS a FROM t",
+        "SELECT ntile(?) OVER (ORDER BY k) AS a FROM t",
+    ],
+)
+def test_plans_by_value_leave_the_plan_of_a_statement_in_use(by_value: str) -> None:
+    """The argument names a column, or the plan has it as a constant: each value has a plan of its own."""
+    with connection(8) as session:
+        plans = session.session.context.plans
+        for number in range(1, 40):
+            session.execute(by_value, (number,))
+            session.execute("SELECT k FROM t WHERE k = ?", (number,))
+        assert len(plans) <= 8
+        (used,) = [plan for plan in plans.entries() if plan.text == "SELECT k FROM t WHERE k = ?"]
+        assert used.hits == 38
+
+
+def test_a_column_with_a_name_of_its_own_has_one_plan_for_all_values() -> None:
+    with connection(8) as session:
+        plans = session.session.context.plans
+        for number in range(1, 40):
+            session.execute("SELECT k, ? + 1 AS a FROM t", (number,))
+        assert len(plans) == 1

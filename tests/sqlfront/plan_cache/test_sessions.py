@@ -248,3 +248,29 @@ def test_errors_are_not_cached(connection: Connection) -> None:
     connection.execute("CREATE TABLE later USING memory AS SELECT 1 AS k, 2 AS v")
 
     assert connection.execute(text).fetchall() == [(2,)]
+
+
+def test_plans_of_tables_that_change_or_go_are_removed(connection: Connection) -> None:
+    for name in ("one", "other"):
+        connection.execute(
+            f"""CREATE TABLE {name} USING memory CLUSTERED BY (k) INTO 7 BUCKETS AS
+                SELECT id AS k, 1 AS v FROM range(50000)"""
+        )
+    change = "UPDATE one SET v = ? WHERE k = ?"
+    lookup = "SELECT v FROM other WHERE k = ?"
+    job = "SELECT sum(v) FROM one"
+
+    def kept() -> set[str]:
+        return {plan.text for plan in connection.session.context.plans.entries()} & {change, lookup, job}
+
+    for number in range(3):
+        connection.execute(change, (2, number))
+        connection.execute(lookup, (number,))
+    assert connection.execute(job).fetchall() == [(50_003,)]
+    assert kept() == {change, lookup, job}
+
+    connection.execute(change, (3, 0))
+    assert kept() == {change, lookup}
+    connection.execute("DROP TABLE other")
+    connection.execute(change, (4, 0))
+    assert kept() == {change}

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pyarrow as pa
 import pytest
 
-from sqlfront_cluster.members.messages import Init
+from sqlfront_cluster.members.protocol.messages import Init
 from sqlfront_connectors.base import Partitioning, ScanRequest
 from sqlfront_engine.dag import DAG, Edge
 from sqlfront_engine.edges.queues import NOTHING

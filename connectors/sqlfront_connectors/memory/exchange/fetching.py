@@ -12,8 +12,8 @@ import pyarrow as pa
 from sqlfront_cluster import codec
 from sqlfront_cluster.codec import BatchDecoder
 from sqlfront_cluster.codec.values import malformed
-from sqlfront_cluster.members.member_list import CHANGED
-from sqlfront_cluster.members.outsider import Outsider
+from sqlfront_cluster.members.protocol.member_list import CHANGED
+from sqlfront_cluster.members.questions.outsider import Outsider
 from sqlfront_connectors.memory.exchange.pushing import Connect
 from sqlfront_connectors.memory.exchange.service import EXCHANGE, EncodedPieces, ReadShare
 from sqlfront_values.errors import OperationalError

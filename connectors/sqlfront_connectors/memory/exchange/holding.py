@@ -8,7 +8,7 @@ from typing import Final
 from sqlfront_cluster.launchers.running import RunningMember
 from sqlfront_connectors.memory.exchange.service import EXCHANGE, RowExchange
 from sqlfront_connectors.memory.segments.table_memory import TableMemory
-from sqlfront_connectors.memory.spread.documents import TABLE, TURN, TableDocument, decode_table, turn_of
+from sqlfront_connectors.memory.spread.documents import TABLE, TURN, VersionShares, decode_shares, turn_of
 from sqlfront_connectors.memory.spread.store import TableStore
 from sqlfront_connectors.memory.spread.version_keys import (
     backup_key,
@@ -19,9 +19,9 @@ from sqlfront_connectors.memory.spread.version_keys import (
     writer_of,
 )
 
-#: Seconds for which queries that were planned with a replaced version can still read it; the old rows take
-#: memory meanwhile.
-GRACE: Final = 60.0
+#: Seconds for which queries that were planned with a replaced version can still begin to read it; later ones
+#: are planned again. The old rows take memory meanwhile, those of each step when rows move to other members.
+GRACE: Final = 5.0
 #: Seconds after which a new share is checked: its writer may have given up already.
 STAGED: Final = 5.0
 
@@ -78,6 +78,7 @@ class ShareHolder:
         for budget in (running.engine.memory, running.engine.tables):
             budget.relief = self.relieve
         running.membership.watchers.append(self._hear)
+        running.membership.followers.append(self._follow)
         running.membership.list_watchers.append(self._hear_list)
 
     def hand_over(self, is_over: Callable[[], bool], *, forced: bool) -> bool:
@@ -110,23 +111,40 @@ class ShareHolder:
         self.sweep()
 
     def _hear(self, key: str) -> None:
-        if key.startswith(TABLE):
-            document = self._running.membership.documents.get(key)
-            identity = key.removeprefix(TABLE)
-            current = frozenset() if document is None else self._keys_of(decode_table(document.content))
-            with self._lock:
-                self._heard.pop(identity, None)
-                if document is not None:
-                    self._heard[identity] = document.version
-                replaced = self._current.pop(identity, frozenset()) - current
-                self._published -= {key for key in replaced if not self._store.holds(key)}
-                self._published |= current
-                if current:
-                    self._current[identity] = current
-        if key.startswith((TABLE, TURN)):
-            self.sweep()
+        """Free the shares of a dropped table, and those of a writer that has given up, before the writer of
+        the change goes on."""
+        if key.startswith(TURN) or (key.startswith(TABLE) and key not in self._running.membership.documents):
+            self._look_at(key)
 
-    def _keys_of(self, table: TableDocument) -> frozenset[str]:
+    def _follow(self, key: str) -> None:
+        """Take note of a table's new version. The writer doesn't wait for this: the shares of the former
+        version stay for a while anyway."""
+        if key.startswith(TABLE) and key in self._running.membership.documents:
+            self._look_at(key)
+
+    def _look_at(self, key: str) -> None:
+        if key.startswith(TABLE):
+            with self._lock:
+                self._read_table(key.removeprefix(TABLE))
+        self.sweep()
+
+    def _read_table(self, identity: str) -> None:
+        """Find out which shares the present version of a table has, unless that is known. The caller has to
+        hold the lock."""
+        document = self._running.membership.documents.get(f"{TABLE}{identity}")
+        if self._heard.get(identity) == (None if document is None else document.version):
+            return
+        current = frozenset() if document is None else self._keys_of(decode_shares(document.content))
+        self._heard.pop(identity, None)
+        if document is not None:
+            self._heard[identity] = document.version
+        replaced = self._current.pop(identity, frozenset()) - current
+        self._published -= {each for each in replaced if not self._store.holds(each)}
+        self._published |= current
+        if current:
+            self._current[identity] = current
+
+    def _keys_of(self, table: VersionShares) -> frozenset[str]:
         """Return the keys of this member's share of a table's current version, and of the backups that the
         member holds."""
         if table.key is None:
@@ -159,6 +177,7 @@ class ShareHolder:
         """Free all versions that nobody needs and that are kept only for some seconds more (``grace``),
         because memory is short; a query that was planned with such a version is planned again. Return whether
         any version was freed."""
+        self.sweep()
         with self._lock:
             keys = tuple(self._unneeded)
             for key in keys:
@@ -172,18 +191,26 @@ class ShareHolder:
         self._store.free(key)
 
     def _is_needed(self, key: str) -> bool:
-        identity = key.partition("@")[0]
+        """Return whether a reader or a writer needs the share ``key``. The caller has to hold the lock."""
+        identity, token = key.partition("@")[0], token_of(key)
+        expected = expected_version(token)
+        # Before the table's version is read: a writer publishes before its turn ends, or the writer goes.
+        writes = self._has_turn(identity, token) if expected is None else self._is_present(writer_of(token))
+        self._read_table(identity)
         if key in self._current.get(identity, ()) or self._exchange.is_held(key):
             return True
-        token, membership = token_of(key), self._running.membership
-        expected = expected_version(token)
-        if expected is not None:
-            return self._heard.get(identity, math.inf) <= expected and membership.is_present(writer_of(token))
-        turn = membership.documents.get(f"{TURN}{identity}")
+        return writes and (expected is None or self._heard.get(identity, math.inf) <= expected)
+
+    def _is_present(self, member: str) -> bool:
+        return self._running.membership.is_present(member)
+
+    def _has_turn(self, identity: str, token: str) -> bool:
+        """Return whether the turn of the table is that of ``token``, and its holder is present."""
+        turn = self._running.membership.documents.get(f"{TURN}{identity}")
         if turn is None:
             return False
         writer = turn_of(turn)
-        return membership.is_present(writer.holder) and writer.token == token
+        return writer.token == token and self._is_present(writer.holder)
 
     def _later(self, seconds: float) -> None:
         self._sweep_at(self._running.engine.clock.now() + seconds)

@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Self
 
 from sqlfront_cluster import codec
-from sqlfront_cluster.members.member_list import NOBODY, MemberList
+from sqlfront_cluster.members.protocol.member_list import NOBODY, MemberList
 from sqlfront_connectors.memory.exchange.fetching import (
     LOST_MEMBER,
     MOST_BYTES,
@@ -28,13 +28,11 @@ from sqlfront_connectors.memory.exchange.service import (
     StagedRows,
 )
 from sqlfront_connectors.memory.spread.backups import readable
+from sqlfront_connectors.memory.spread.next_version import stored
+from sqlfront_connectors.memory.spread.row_path import MemberRequests
+from sqlfront_connectors.memory.spread.snapshot import SpreadSnapshot
 from sqlfront_connectors.memory.spread.store import partitions_moved
-from sqlfront_connectors.memory.spread.table import (
-    ClusterAccess,
-    SpreadSnapshot,
-    SpreadTable,
-    stored,
-)
+from sqlfront_connectors.memory.spread.table import SpreadTable
 from sqlfront_engine.closing import ClosingContext
 from sqlfront_engine.dag import DAG
 from sqlfront_values.errors import Error, NotSupportedError, OperationalError
@@ -160,7 +158,9 @@ class HeldVersion(ClosingContext):
         _tell_each(self._members, tuple(names.items()), Release(self.origin.version, self._token))
 
 
-def _tell_each(members: ClusterAccess, names: Sequence[tuple[str, str]], question: EndLoad | Release) -> None:
+def _tell_each(
+    members: MemberRequests, names: Sequence[tuple[str, str]], question: EndLoad | Release
+) -> None:
     """Send the question to each of the members, one by one, and ignore members that can't be reached.
     ``names``: names and addresses of the members."""
     for name, _ in names:

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from sqlfront_cluster import codec
 from sqlfront_cluster.codec import BatchEncoder
-from sqlfront_cluster.members.outsider import Outsider
+from sqlfront_cluster.members.questions.outsider import Outsider
 from sqlfront_connectors.memory.exchange.service import EXCHANGE, Forget, Put
 from sqlfront_connectors.memory.segments.segment import has_few_values
 from sqlfront_values.arrow.arrays import from_numpy

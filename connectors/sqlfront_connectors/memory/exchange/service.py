@@ -23,7 +23,7 @@ import pyarrow as pa
 from sqlfront_cluster import codec
 from sqlfront_cluster.codec import BatchDecoder, BatchEncoder
 from sqlfront_cluster.codec.values import malformed
-from sqlfront_cluster.members.requests import BodyService
+from sqlfront_cluster.members.questions.requests import BodyService
 from sqlfront_cluster.network.transport import Part
 from sqlfront_connectors.memory.segments.segment import Segment
 from sqlfront_connectors.memory.spread.store import TableStore, store_of

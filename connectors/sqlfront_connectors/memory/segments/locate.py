@@ -25,13 +25,20 @@ def key_locator(segments: Sequence[Segment], schema: pa.Schema, partitioning: Pa
     None stands for null; NaN finds NaN, and 0.0 finds -0.0."""
     types = [schema.field(ordinal).type for ordinal in partitioning.columns]
     hash_key, count = key_hasher(types), partitioning.count
-    searches = [_search(segment, partitioning.columns) for segment in segments]
+    offsets = [_offsets(segment) for segment in segments]
+    # Made when first used: each change of a row makes a new segment, which few keys are in.
+    searches: dict[int, _Search] = {}
 
     def locate(key: Key) -> list[tuple[int, Sequence[int]]]:
         partition = hash_key(key) % count
         found: list[tuple[int, Sequence[int]]] = []
-        for number, search in enumerate(searches):
-            rows = segments[number].live(search.find(partition, key))
+        for number, starts in enumerate(offsets):
+            if starts[partition] == starts[partition + 1]:
+                continue
+            segment, search = segments[number], searches.get(number)
+            if search is None:
+                search = searches[number] = _search(segment, partitioning.columns)
+            rows = segment.live(search.find(partition, key))
             if rows:
                 found.append((number, rows))
         return found
@@ -76,6 +83,11 @@ def locator(
     return locate
 
 
+def _offsets(segment: Segment) -> memoryview:
+    assert segment.offsets is not None
+    return segment.offsets.data
+
+
 def _search(segment: Segment, columns: tuple[int, ...]) -> "_Search":
     return segment.memo.get(("search", columns), lambda: _Search(segment, columns))
 
@@ -87,14 +99,15 @@ class _Search:
     __slots__ = ("_columns", "integers", "offsets")
 
     def __init__(self, segment: Segment, columns: tuple[int, ...]) -> None:
-        assert segment.offsets is not None
         arrays = [segment.batch.column(ordinal) for ordinal in columns]
-        self.offsets = segment.offsets.data
-        self._columns = [_KeyColumn(array) for array in arrays]
+        self.offsets = _offsets(segment)
         # The commonest key, one integer column without nulls: the search reads the values in place.
         self.integers: memoryview | None = None
+        self._columns: list[_KeyColumn] = []
         if len(arrays) == 1 and pa.types.is_integer(arrays[0].type) and not arrays[0].null_count:
             self.integers = numpy_view(arrays[0]).data
+        else:
+            self._columns = [_KeyColumn(array) for array in arrays]
 
     def find(self, partition: int, key: Key) -> range:
         """Return the numbers of the rows that have the key; an empty range if there are none. ``partition``:

@@ -1,12 +1,18 @@
 """The choice of segments that are rewritten after rows were added or deleted.
 
-Segments get smaller from the first to the last. A segment is merged with all segments after it once the rows
-after it and its own deleted rows together reach a fourth of its size. So while a table grows to four times
-its size, each row is rewritten only a few times; the number of segments grows with the logarithm of the
-table's size; and inserting or deleting a row costs as little in a large table as in a small one.
+Adjacent segments that have at most four million rows together form a *group*. In a group, segments get
+smaller from the first to the last: a segment is merged with all segments after it in the group once the rows
+after it and its own deleted rows together reach a fourth of its size. So each row is rewritten only a few
+times until its group is full; the number of segments grows with the logarithm of a group's size, and beyond
+that with the number of groups, which are half full on average at least; and a statement that adds a row
+rewrites four million rows at most, however large the table is. A larger segment, which a load has made, is a
+group by itself: only its own deleted rows let it be rewritten.
+
+The choice depends on numbers of rows, and on bytes only where a column has more than 512 MiB: a share and its
+backup have the same rows, and have to keep the same segments, since the numbers of rows follow from these.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 import pyarrow as pa
@@ -22,6 +28,8 @@ _SHARE: Final = 4
 #: segments.
 _FEW_ROWS: Final = 256
 _SMALL_SEGMENTS: Final = 4
+#: Rows that a group of segments has at most, but for a single larger segment.
+GROUP_ROWS: Final = 1 << 22
 #: Rows of an index up to which it is built on first use: building takes almost no time.
 _FEW_INDEXED: Final = 4096
 #: No rows to delete.
@@ -35,21 +43,31 @@ def merged(
     added: Sequence[pa.RecordBatch] = (),
     indexes: Sequence[tuple[int, ...]] = (),
     gone: Mapping[int, RowNumbers] = NO_ROWS,
+    built: Segment | None = None,
 ) -> tuple[Segment, ...]:
     """Return the segments of the next version of a table: the rows of ``segments`` without deleted ones,
     followed by the rows of ``added``. A segment is reused unless its deleted rows, with the rows of later
-    segments and of ``added``, reach a fixed share of its size: such a segment and all later ones are written
-    anew. ``schema``: the logical schema; the batches of ``added`` may have any form.
+    segments and of ``added``, reach a fixed share of its size: such a segment and all later ones of its group
+    are written anew. ``schema``: the logical schema; the batches of ``added`` may have any form.
     ``indexes``: the columns of each index of the table, which all segments get. ``gone``: by the position of
-    a segment in ``segments``, the positions of the segment's rows to delete."""
+    a segment in ``segments``, the positions of the segment's rows to delete. ``built``: the segment of the
+    rows of ``added``, None = not built yet."""
     left = [
         segment.without(gone[number]) if number in gone else segment
         for number, segment in enumerate(segments)
     ]
     present = [segment for segment in left if segment.rows]
-    first = _first_rewritten(present, sum(batch.num_rows for batch in added))
-    batches = [live_batch(segment) for segment in present[first:]]
-    segments = (*present[:first], *build_segments([*batches, *added], schema, partitioning))
+    made: tuple[Segment, ...] = ()
+    stays = len(present)
+    for first, end in _rewritten(present, sum(batch.num_rows for batch in added)):
+        if built is not None and first == end:
+            run: tuple[Segment, ...] = (built,)
+        else:
+            batches = [live_batch(segment) for segment in present[first:end]]
+            run = build_segments([*batches, *added], schema, partitioning)
+        made = (*run, *present[end:stays], *made)
+        stays, added, built = first, (), None  # the added rows are in the last run
+    segments = (*present[:stays], *made)
     return indexed(segments, indexes) if indexes or any(each.indexes for each in segments) else segments
 
 
@@ -73,33 +91,38 @@ def live_batch(segment: Segment) -> pa.RecordBatch:
     return segment.batch.take(from_numpy(segment.live_rows(), pa.int64()))
 
 
-def _first_rewritten(segments: Sequence[Segment], behind: int) -> int:
-    """Return the index of the first segment to rewrite: this segment and all later ones become new segments,
-    together with the added rows. Return ``len(segments)`` if no segment has to be rewritten. ``behind``: the
-    number of added rows."""
-    first = len(segments)
+def _rewritten(segments: Sequence[Segment], added: int) -> Iterator[tuple[int, int]]:
+    """Yield the runs of segments to rewrite, from the last run to the first one: the numbers of the run's
+    first segment and of the segment after its last one. Each run becomes one segment. The run that is yielded
+    first takes the ``added`` rows, too, and may have no segments; so may any other."""
+    first = end = len(segments)
+    behind = added
     for number in range(len(segments) - 1, -1, -1):
         segment = segments[number]
-        if segment.batch.num_rows + behind <= _FEW_ROWS:
-            due = len(segments) - number >= _SMALL_SEGMENTS
-        else:
-            due = _is_due(segment, behind)
-        if due:
+        if segment.rows + behind > GROUP_ROWS or _is_full(segment):
+            yield first, end
+            first = end = number + 1
+            behind = 0
+        if _is_due(segment, behind, end - number):
             first = number
         behind += segment.rows
-    return first
+    yield first, end
 
 
-def _is_due(segment: Segment, behind: int) -> bool:
-    """Return whether a segment has to be rewritten, because the rows after it and its own deleted rows
-    together reach a fixed share of its size. ``behind``: the number of rows after the segment."""
+def _is_due(segment: Segment, behind: int, count: int) -> bool:
+    """Return whether a segment has to be rewritten, because the rows after it in its group and its own
+    deleted rows together reach a fixed share of its size, or because its group has many small segments.
+    ``behind``: the number of rows after the segment. ``count``: the number of segments from this one on."""
     length = segment.batch.num_rows
-    gone = length - segment.rows
-    return _SHARE * gone >= length or (_SHARE * (behind + gone) >= length and not _is_full(segment))
+    if length + behind <= _FEW_ROWS:
+        return count >= _SMALL_SEGMENTS
+    return _SHARE * (behind + length - segment.rows) >= length
 
 
 def _is_full(segment: Segment) -> bool:
     """Return whether a segment is too large to be merged with the rows after it, because a column would
     exceed the limit of bytes."""
+    if 2 * segment.size <= MAX_COLUMN_BYTES:
+        return False
     widest = max((column.nbytes for column in segment.batch.columns), default=0)
     return bool(2 * widest > MAX_COLUMN_BYTES)

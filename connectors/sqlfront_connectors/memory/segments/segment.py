@@ -192,10 +192,28 @@ def build_segments(
 ) -> tuple[Segment, ...]:
     """Build segments of the rows of all batches: usually one segment, several where a column would exceed 1
     GiB, none without rows. ``schema``: the logical schema; the batches may have any form."""
-    return tuple(
-        _order(_combine(run, schema), partitioning)
-        for run in _runs([batch for batch in batches if batch.num_rows])
-    )
+    runs = _runs([batch for batch in batches if batch.num_rows])
+    return tuple(build_segment(run, schema, partitioning) for run in runs)
+
+
+def build_segment(
+    batches: Sequence[pa.RecordBatch], schema: pa.Schema, partitioning: Partitioning | None
+) -> Segment:
+    """Build one segment of the rows of all batches, at least one, in which no column may exceed 1 GiB."""
+    return _order(_combine([*batches], schema), partitioning)
+
+
+def copy_segment(
+    batches: Sequence[pa.RecordBatch], schema: pa.Schema, partitioning: Partitioning | None
+) -> Segment:
+    """Build a segment of rows that have a segment's order already, so that nothing has to be sorted.
+    ``batches``: at least one, with rows of one segment in their order."""
+    batch = _combine([*batches], schema)
+    if partitioning is None:
+        return Segment(batch)
+    keys = [batch.column(ordinal) for ordinal in partitioning.columns]
+    ids = partition_ids(keys, batch.num_rows, partitioning.count)
+    return Segment(batch, _offsets(ids, partitioning.count))
 
 
 def _runs(batches: list[pa.RecordBatch]) -> Iterator[list[pa.RecordBatch]]:
@@ -289,12 +307,19 @@ def _order(batch: pa.RecordBatch, partitioning: Partitioning | None) -> Segment:
         ids = ids[order]
     by_id = np.argsort(ids.astype(np.int16 if partitioning.count < 1 << 15 else np.int32), kind="stable")
     rows = by_id if order is None else order[by_id]
-    offsets = np.zeros(partitioning.count + 1, np.int64)
-    np.cumsum(np.bincount(ids, minlength=partitioning.count), out=offsets[1:])
+    offsets = _offsets(ids, partitioning.count)
     indices = pa.Array.from_buffers(
         pa.int64(), len(rows), [None, pa.py_buffer(rows.astype(np.int64, copy=False))]
     )
     return Segment(batch.take(indices), offsets)
+
+
+def _offsets(ids: npt.NDArray[np.signedinteger], count: int) -> npt.NDArray[np.int64]:
+    """Return the offsets of ``count`` partitions in rows whose partitions are ``ids``, once they are sorted
+    by them."""
+    offsets = np.zeros(count + 1, np.int64)
+    np.cumsum(np.bincount(ids, minlength=count), out=offsets[1:])
+    return offsets
 
 
 def _order_few(batch: pa.RecordBatch, keys: list[pa.Array], partitioning: Partitioning) -> Segment:

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from sqlfront_connectors.base import Partitioning, RowPath, RowValues, TableStatistics
 from sqlfront_connectors.memory.segments.locate import integer_key, locator
-from sqlfront_connectors.memory.segments.row_paths import IntegerPath, ReadRow, SegmentPath, row_readers
+from sqlfront_connectors.memory.segments.row_paths import IntegerPath, RowReaders, SegmentPath
 from sqlfront_connectors.memory.segments.segment import Segment, SegmentFacts
 from sqlfront_connectors.memory.segments.statistics import LazyStatistics, segments_statistics
 from sqlfront_values.memo import Memo
@@ -113,8 +113,8 @@ class TableShare:
             ]
         return found
 
-    def _row_readers(self, columns: tuple[int, ...]) -> list[ReadRow]:
-        return row_readers(self.segments, columns, len(self.schema))
+    def _row_readers(self, columns: tuple[int, ...]) -> RowReaders:
+        return RowReaders(self.segments, columns, len(self.schema))
 
 
 def key_columns(

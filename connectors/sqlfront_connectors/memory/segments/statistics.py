@@ -189,11 +189,10 @@ def _distinct_together(parts: list[tuple[int, int]]) -> int:
     if shown >= 0.98 * rows:
         return most
 
-    low, high = shown, shown * 1e6
-    for _ in range(60):
-        middle = math.sqrt(low * high)
-        if middle * -math.expm1(-rows / middle) < shown:
-            low = middle
-        else:
-            high = middle
-    return round(min(most, max(least, low * -math.expm1(-total / low))))
+    # Newton's method: the left side grows ever slower with D, so that it comes from below and never too far.
+    guess, step = shown, shown
+    while step > 1e-9 * guess:
+        missed = math.exp(-rows / guess)
+        step = (shown - guess * (1 - missed)) / (1 - missed * (1 + rows / guess))
+        guess += step
+    return round(min(most, max(least, guess * -math.expm1(-total / guess))))

@@ -12,8 +12,8 @@ from typing import TypeAlias
 import msgspec
 import pyarrow as pa
 
-from sqlfront_cluster.members.member_list import NOBODY, MemberInfo, MemberList
-from sqlfront_cluster.members.partition_table import backup_members
+from sqlfront_cluster.members.keeper.partition_table import backup_members
+from sqlfront_cluster.members.protocol.member_list import NOBODY, MemberInfo, MemberList
 from sqlfront_connectors.memory.segments.numbering import home_of
 from sqlfront_values.arrow.arrays import repeat
 from sqlfront_values.types import BIGINT
@@ -48,8 +48,8 @@ class BackupTargets(msgspec.Struct, frozen=True):
 
 
 def backups_of(members: MemberList, count: int) -> Backups:
-    """Return the members that hold backups when each owner of partitions has ``count`` backups, as far as
-    there are members."""
+    """Return for each owner of partitions in the list ``members`` the members that are to hold the ``count``
+    backups of the owner's share; fewer backups where there are fewer other members."""
     owners = [owner for owner in dict.fromkeys(members.owners) if owner != NOBODY]
     if not count or len(owners) < 2:
         return ()
@@ -69,7 +69,7 @@ def targets_of(backups: Backups, owners: Sequence[str]) -> tuple[BackupTargets, 
     partitions: dict[str, list[int]] = {}
     for partition, owner in enumerate(owners):
         partitions.setdefault(owner, []).append(partition)
-    homes = {owner: home_of(partitions[owner]) for owner, _ in backups}
+    homes = {name: home_of(partitions[name]) for _, holders in backups for name in holders}
     names = tuple(owner for owner, _ in backups)
     columns = zip(*(holders for _, holders in backups), strict=True)
     return tuple(BackupTargets(names, column, tuple(homes[name] for name in column)) for column in columns)

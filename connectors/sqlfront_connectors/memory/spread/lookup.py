@@ -25,9 +25,8 @@ TOO_MANY: Final = msgspec.msgpack.encode(True)
 
 class Lookup(msgspec.Struct, frozen=True, array_like=True, tag=1):
     """The question to a member for the rows of each key. ``version``: the key under which the member has its
-    share of the table's version. ``table``: the table's name, for errors. ``dealt``: the version of the
-    member list that last changed the owners of partitions when the lookup was planned. ``by``: the ordinals
-    of the key's columns. ``columns``: the ordinals of the wanted columns. ``keys``: the keys, encoded by
+    share of the table's version. ``table``: the table's name, for errors. ``by``: the ordinals of the key's
+    columns. ``columns``: the ordinals of the wanted columns. ``keys``: the keys, encoded by
     :func:`~sqlfront_cluster.codec.rows.encode_rows`. ``numbered``: whether ``columns`` may have the ordinal
     after the table's last column, which stands for the row's number.
 
@@ -36,7 +35,6 @@ class Lookup(msgspec.Struct, frozen=True, array_like=True, tag=1):
 
     version: str
     table: str
-    dealt: int
     by: tuple[int, ...]
     columns: tuple[int, ...]
     keys: msgspec.Raw

@@ -1,7 +1,7 @@
 """The processors of a spread table, which run on every member: they read the member's share of a version, or
 make its share of a new version."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import ClassVar
 
@@ -85,6 +85,14 @@ class ShareScan(MemoryScan, frozen=True):
         values = (tuple(literal.value for literal in key) for key in self.keys)
         return frozenset(hash_key(key) % DEFAULT_PARTITIONS for key in values)
 
+    def read_on(self, owners: Sequence[str]) -> tuple[str, ...]:
+        """Return the names of the members that read rows, sorted. ``owners``: the present owner of each
+        partition."""
+        required = self.required_partitions()
+        if required is None and self.holders is not None:
+            return tuple(sorted({*self.holders, *(reader for reader, _ in self.backups)}))
+        return tuple(sorted({*owners} if required is None else {owners[number] for number in required}))
+
     def is_dealt_alike(self, context: ProcessorContext) -> bool:
         """Return whether an edge that partitions rows by the table's partition key sends a row to the
         instance that reads the row's partition. If True, each instance of a scan with ``keys_from`` receives
@@ -124,7 +132,8 @@ class StoreShare(Processor, frozen=True):
     :class:`BackupShare` takes the rows and reports. To be run with one instance on each member. ``dealt``:
     the version of the member list that last changed the owners of partitions when the job was planned.
     ``indexes``: the columns of each of the version's indexes. Raises OperationalError if the version ``base``
-    is gone, partitions have changed their owners, or memory is short.
+    is gone, partitions have changed their owners, rows come to a member without partitions (40001), or memory
+    is short.
     """
 
     cooperative: ClassVar[bool] = False
@@ -144,30 +153,36 @@ class StoreShare(Processor, frozen=True):
         batches: list[pa.RecordBatch] = []
         charged = 0
         while (batch := (yield Take(0))) is not None:
+            if batch.num_rows and not context.partitions:
+                # The member has read its rows for the job and is about to leave: no version names a share of
+                # it. Rows without a partition key are stored where they are.
+                raise partitions_moved(self.table)
             context.memory.charge(batch.nbytes)
             charged += batch.nbytes
-            batches.append(batch)
+            batches.append(self.rows_of(batch))
             if targets is not None:
-                yield targets.addressed(batch, self._place(targets, store.member))
-        share, written = self.made(self._present(store, context), batches, context.partitions)
+                yield targets.addressed(batches[-1], self._place(targets, store.member))
+        segments, written = self.segments(self.present(store, context), batches, store.member)
+        share = TableShare(self.schema, self.partitioning, segments, self.indexes, context.partitions)
         context.memory.release(charged)  # the share takes the batches' place
         store.hold(share.segments, self.table)
         store.stage(self.key, share)
         if targets is None:
             yield report(share, written)
 
-    def made(
-        self,
-        present: tuple[Segment, ...],
-        batches: list[pa.RecordBatch],
-        partitions: tuple[int, ...] = (),
-    ) -> tuple[TableShare, int]:
-        """Return the new share and the number of rows written. ``present``: the segments of the share of
-        ``base``. ``batches``: the whole input. ``partitions``: the partitions of the share."""
+    def rows_of(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Return the rows to store of a batch of the input: in this class the batch itself."""
+        return batch
+
+    def segments(
+        self, present: tuple[Segment, ...], batches: list[pa.RecordBatch], owner: str
+    ) -> tuple[tuple[Segment, ...], int]:
+        """Return the segments of the new share, and the number of rows written. ``present``: the segments of
+        the share of ``base``. ``batches``: the whole input. ``owner``: the member whose share this is; for a
+        backup, another one than this member."""
         gone, added = self.change(present, batches)
         segments = merged(present, self.schema, self.partitioning, added, self.indexes, gone)
-        share = TableShare(self.schema, self.partitioning, segments, self.indexes, partitions)
-        return share, sum(batch.num_rows for batch in added)
+        return segments, sum(batch.num_rows for batch in added)
 
     def _place(self, targets: BackupTargets, member: str) -> int:
         """Return the position of the member among the owners of shares. Raises OperationalError (40001) for a
@@ -176,7 +191,8 @@ class StoreShare(Processor, frozen=True):
             raise partitions_moved(self.table)
         return targets.owners.index(member)
 
-    def _present(self, store: TableStore, context: ProcessorContext) -> tuple[Segment, ...]:
+    def present(self, store: TableStore, context: ProcessorContext) -> tuple[Segment, ...]:
+        """Return the segments of the member's share of ``base``; none if the member has no share."""
         if self.base is None or (not context.partitions and self.base not in store):
             return ()
         return store.share(self.base, self.table).segments
@@ -251,13 +267,17 @@ class BackupShare(StoreShare, frozen=True):
                     yield targets.addressed(part, owner)
         for owner, batches in parts.items():
             name = self.held.owners[owner]
-            present = () if self.base is None else store.share(self.base, self.table, name).segments
-            share, written = self.made(present, batches)
+            segments, written = self.segments(self.present_backup(store, name), batches, name)
+            share = TableShare(self.schema, self.partitioning, segments)
             store.hold(share.segments, self.table)
             store.stage(self.key, share, name)
             if targets is None:
                 yield report(share, written)
         context.memory.release(charged)
+
+    def present_backup(self, store: TableStore, owner: str) -> tuple[Segment, ...]:
+        """Return the segments of the backup of the share that ``owner`` has of ``base``."""
+        return () if self.base is None else store.share(self.base, self.table, owner).segments
 
     def divided(self, batch: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch]]:
         """Yield the rows of each owner's share, without the columns of the address, with the owner's

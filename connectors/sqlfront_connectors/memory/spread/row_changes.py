@@ -6,6 +6,7 @@ shares, as the new version's key says (:mod:`~sqlfront_connectors.memory.spread.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from itertools import accumulate
 from typing import Final, TypeAlias, cast
 
@@ -15,10 +16,10 @@ from sqlfront_cluster.codec.rows import encode_rows, rows_decoder
 from sqlfront_connectors.base import Key, RowValues
 from sqlfront_connectors.memory.segments.merging import merged
 from sqlfront_connectors.memory.segments.numbering import places
-from sqlfront_connectors.memory.segments.row_paths import batch_of, row_readers
+from sqlfront_connectors.memory.segments.row_paths import RowReaders, batch_of, segment_of
 from sqlfront_connectors.memory.segments.segment import RowNumbers
 from sqlfront_connectors.memory.segments.share import TableShare
-from sqlfront_connectors.memory.spread.share_statistics import encode_statistics_change
+from sqlfront_connectors.memory.spread.key_counts import keys_changed
 from sqlfront_values.errors import OperationalError
 from sqlfront_values.partitioning.partitions import key_hasher
 
@@ -34,20 +35,23 @@ class RowChange(msgspec.Struct, frozen=True, array_like=True, tag=2):
     of the member list that last changed the owners of partitions. ``changes``: for the member's own share and
     for each backup, the member whose share it is; the rows to delete, each by its number, the position among
     all rows of the share, and by the hash of its partition key; and the rows to add, encoded by
-    :mod:`sqlfront_cluster.codec.rows`. The answer is the
-    statistics of the member's own share before and after the change, encoded by
-    :func:`~sqlfront_connectors.memory.spread.share_statistics.encode_statistics_change`; :data:`NO_SHARE` if
-    only backups are changed."""
+    :mod:`sqlfront_cluster.codec.rows`. ``whole``: whether all shares of the version are made anew.
+
+    The answer tells of the member's own share: what has changed, encoded by
+    :func:`~sqlfront_connectors.memory.spread.share_statistics.encode_share_change`, or with ``whole`` all its
+    statistics, by :func:`~sqlfront_connectors.memory.spread.share_statistics.encode_share_statistics`;
+    :data:`NO_SHARE` if only backups are changed."""
 
     version: str
     base: str
     table: str
     dealt: int
     changes: tuple[tuple[str, tuple[GoneRow, ...], msgspec.Raw], ...]
+    whole: bool
 
 
 #: The rows of one share to change: the rows to delete, and the rows to add.
-ShareChange: TypeAlias = tuple[Sequence[GoneRow], Sequence[RowValues]]
+ChangedRows: TypeAlias = tuple[Sequence[GoneRow], Sequence[RowValues]]
 #: The answer of a member that has changed backups only.
 NO_SHARE: Final = msgspec.msgpack.encode(None)
 _encode: Final = msgspec.msgpack.Encoder().encode
@@ -55,7 +59,7 @@ _NO_ROWS: Final = msgspec.Raw(encode_rows([]))
 
 
 def encode_change(
-    version: str, base: str, table: str, dealt: int, changes: Iterable[tuple[str, ShareChange]]
+    version: str, base: str, table: str, dealt: int, whole: bool, changes: Iterable[tuple[str, ChangedRows]]
 ) -> bytes:
     """Encode a :class:`RowChange` with these fields, as a question that a member's
     :class:`~sqlfront_connectors.memory.spread.store.TableStore` can answer. ``changes``: those of the shares
@@ -64,7 +68,7 @@ def encode_change(
         (owner, tuple(gone), msgspec.Raw(encode_rows(added)) if added else _NO_ROWS)
         for owner, (gone, added) in changes
     )
-    return _encode(RowChange(version, base, table, dealt, encoded))
+    return _encode(RowChange(version, base, table, dealt, encoded, whole))
 
 
 def by_owner(
@@ -77,9 +81,8 @@ def by_owner(
     numbered: bool = True,
 ) -> dict[str, tuple[list[GoneRow], list[RowValues]]]:
     """Divide a change of rows among the owners of partitions: return, for each owner, the rows to delete and
-    the rows to add; owners without any are left out. ``rows``: each item is values, the last of
-    which is the row's number if ``numbered``. ``stores``: whether the values before the number are a row to
-    add.
+    the rows to add; owners without any are left out. ``rows``: each item is values, the last of which is the
+    row's number if ``numbered``. ``stores``: whether the values before the number are a row to add.
     ``hash_key``: a function that returns the hash of a key. ``keys``: the positions of the key's values in
     each item. ``owners``: the owner of each partition."""
     shares: dict[str, tuple[list[GoneRow], list[RowValues]]] = {}
@@ -95,22 +98,33 @@ def by_owner(
 
 def changed_share(
     share: TableShare, table: str, deleted: Sequence[GoneRow], encoded: msgspec.Raw
-) -> tuple[TableShare, bytes]:
-    """Return the share after a change, and the encoded statistics of ``share`` and of the new share.
-    ``table``: the table's name, for errors. ``deleted``: the rows to delete. ``encoded``: the rows to add. A
-    change without rows returns ``share`` itself. Raises OperationalError for a change that doesn't fit the
-    share; with SQLSTATE 40001 if the share has other rows than those to delete under their numbers."""
-    schema = share.schema
-    rows = rows_decoder(schema.types)(encoded)
+) -> tuple[TableShare, Callable[[], int]]:
+    """Return the share after a change, and a function that computes the change of the number of distinct
+    keys, the field ``keys`` of
+    :class:`~sqlfront_connectors.memory.spread.share_statistics.ShareChange`. ``table``: the table's
+    name, for errors. ``deleted``: the rows to delete. ``encoded``: the rows to add. A change without rows
+    returns ``share`` itself. Raises OperationalError for a change that doesn't fit the share; with SQLSTATE
+    40001 if the share has other rows than those to delete under their numbers."""
+    rows = rows_decoder(share.schema.types)(encoded)
     if not deleted and not rows:
-        return share, encode_statistics_change(share, share)
-    added = [batch_of(rows, schema)] if rows else []
+        return share, lambda: 0
     gone = _places(share, dict(deleted))
     if gone is None:
         raise rows_elsewhere(table)
-    segments = merged(share.segments, schema, share.partitioning, added, share.indexes, gone)
-    made = TableShare(schema, share.partitioning, segments, share.indexes, share.partitions)
-    return made, encode_statistics_change(share, made)
+    return remade(share, rows, gone), partial(keys_changed, share, gone, rows)
+
+
+def remade(share: TableShare, added: Sequence[RowValues], gone: Mapping[int, RowNumbers]) -> TableShare:
+    """Return the share with the rows ``added``, and without the rows ``gone``: by the index of a segment, the
+    positions of rows within the segment."""
+    schema, placed, built = share.schema, share.partitioning, None
+    if len(added) == 1:
+        built = segment_of(added[0], schema, placed)
+        batches = [built.batch]
+    else:
+        batches = [batch_of(added, schema)] if added else []
+    segments = merged(share.segments, schema, placed, batches, share.indexes, gone, built)
+    return TableShare(schema, placed, segments, share.indexes, share.partitions)
 
 
 def rows_elsewhere(table: str) -> OperationalError:
@@ -143,7 +157,7 @@ def _hashes(share: TableShare, index: int, rows: list[int]) -> list[int] | None:
     segment, columns = share.segments[index], () if share.partitioning is None else share.partitioning.columns
     if len(segment.live(rows)) < len(rows):
         return None
-    (read,) = row_readers([segment], columns, len(share.schema))
+    read = RowReaders([segment], columns, len(share.schema))[0]
     hash_key = key_hasher([share.schema.field(column).type for column in columns])
     try:
         return [hash_key(read(row)) for row in rows]

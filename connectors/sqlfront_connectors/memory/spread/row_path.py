@@ -1,5 +1,5 @@
-"""Lookups of rows of spread tables by key: one question to the member that owns the key's rows. If the key is
-an index's, the owner may be unknown; then every owner of partitions is asked."""
+"""Lookups of rows of spread tables by key: one question to the member that has the key's rows. If the key is
+an index's, that member may be unknown; then every member with rows is asked."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
@@ -8,7 +8,7 @@ import msgspec
 import pyarrow as pa
 
 from sqlfront_cluster.codec.rows import encode_rows
-from sqlfront_cluster.members.member_list import NOBODY, MemberList
+from sqlfront_cluster.members.protocol.member_list import NOBODY, MemberList
 from sqlfront_connectors.base import Key, Partitioning, RowValues
 from sqlfront_connectors.memory.spread.lookup import Lookup, answer_decoder, encode_lookup
 from sqlfront_connectors.memory.spread.store import STORE, partitions_moved
@@ -22,6 +22,14 @@ class SpreadVersion(Protocol):
     @property
     def members(self) -> "MemberRequests":
         """The members over which the version's rows are spread."""
+
+    @property
+    def owners(self) -> tuple[str, ...]:
+        """The member that has the rows of each partition."""
+
+    @property
+    def at_owners(self) -> bool:
+        """Whether all members among :attr:`owners` are present."""
 
     def check_complete(self) -> None:
         """Raise OperationalError if a member that had rows of the version has left the cluster."""
@@ -87,9 +95,12 @@ class SpreadPath:
     def find(self, keys: Sequence[Key]) -> list[list[RowValues]]:
         """Return the rows of each key, in the order of the keys; no rows for a key that isn't found. Raises
         OverflowError for values beyond Python's years, TooManyRows for too many rows on one member, and
-        OperationalError if partitions have changed their owners, the version is gone (SQLSTATE 40001), a
-        member is lost (08006) or the query was stopped."""
-        owners, hash_key, read = self._owners(), self._way.hash, self._way.read
+        OperationalError if a member with rows or the version is gone (SQLSTATE 40001), a member is lost
+        (08006) or the query was stopped."""
+        hash_key, read = self._way.hash, self._way.read
+        if not self._version.at_owners:
+            raise partitions_moved(self._way.question.table)
+        owners = self._version.owners
         if hash_key is None:
             return self._find_anywhere(keys, owners)
         if len(keys) == 1:
@@ -117,19 +128,12 @@ class SpreadPath:
                 rows += more
         return found
 
-    def _owners(self) -> tuple[str, ...]:
-        members, question = self._version.members.member_list, self._way.question
-        if members.dealt != question.dealt:
-            raise partitions_moved(question.table)
-        return members.owners
-
     def _encoded(self, keys: Sequence[Key]) -> bytes:
         asked = self._way.question
         return encode_lookup(
             Lookup(
                 asked.version,
                 asked.table,
-                asked.dealt,
                 asked.by,
                 asked.columns,
                 msgspec.Raw(encode_rows(keys)),

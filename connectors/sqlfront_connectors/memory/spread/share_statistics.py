@@ -6,7 +6,7 @@ values, number of nulls, least and greatest value (the latter two in the column'
 type has no bounds); and the number of rows that were written.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Final
 
@@ -21,11 +21,15 @@ from sqlfront_connectors.memory.segments.share import TableShare
 from sqlfront_connectors.memory.segments.statistics import has_bounds, merged_column, segments_statistics
 from sqlfront_values.arrow.arrays import from_values, to_python
 from sqlfront_values.columns.batches import make_batch
+from sqlfront_values.decoders import make_decoder
 from sqlfront_values.types import BIGINT, VOID, physical
 
 _FIXED: Final = (("rows", BIGINT), ("size", BIGINT))
 _WRITTEN: Final = pa.field("written", BIGINT)
 _NOTHING: Final = ColumnStatistics(distinct=0, nulls=0)
+#: The divisor of a share's rows: if a change rewrites more than that part of them, which happens the more
+#: rarely the larger the share is, distinct values are counted anew.
+_REWRITTEN: Final = 8
 #: The number of statistics of a column.
 _WIDTH: Final = len(ColumnStatistics.__struct_fields__)
 
@@ -56,6 +60,13 @@ def _schema(table: pa.Schema) -> pa.Schema:
     return pa.schema(fields)
 
 
+@lru_cache(64)
+def _reader(table: pa.Schema) -> Callable[[Encoded], list[tuple[object, ...]]]:
+    """Return the decoder of encoded statistics, kept since reading the schema's types takes longer than
+    decoding a row. ``table``: the table's logical schema."""
+    return rows_decoder(_schema(table).types)
+
+
 def report(share: TableShare, written: int) -> pa.RecordBatch:
     """Return a member's report on its new share, for the coordinator of the write: a batch of one row with
     the share's statistics and ``written``, the number of rows that the statement has written to the share.
@@ -82,22 +93,58 @@ def _values(statistics: ShareStatistics) -> list[object]:
     return values
 
 
-def encode_statistics_change(before: TableShare, after: TableShare) -> bytes:
-    """Return the statistics of a member's share before and after a change of rows, as encoded rows, for
-    :func:`decode_statistics_change`."""
-    return encode_rows([tuple(_values(_known(share))) for share in (before, after)])
+class ShareChange(msgspec.Struct, frozen=True, array_like=True):
+    """The changes of a share's statistics by a change of a few rows that the writer can't know. ``size``: the
+    change of the share's bytes in memory. ``nulls``: for each column, the change of the number of its nulls.
+    ``keys``: the change of the number of distinct values of the partition key, if that is a single column,
+    else 0. ``distinct``: for each column, the number of distinct values in the share after the change; None
+    unless the change has rewritten a good part of the share, since to estimate them takes as long as the rest
+    of the change."""
+
+    size: int
+    nulls: tuple[int, ...]
+    keys: int
+    distinct: tuple[int, ...] | None
 
 
-def _known(share: TableShare) -> ShareStatistics:
-    return share.facts.get("statistics", lambda: _statistics_of(share))
+_encode: Final = msgspec.msgpack.Encoder().encode
+_decode: Final = make_decoder(ShareChange)
 
 
-def decode_statistics_change(encoded: Encoded, table: pa.Schema) -> tuple[ShareStatistics, ShareStatistics]:
-    """Return the statistics of a share before and after a change, from the bytes of
-    :func:`encode_statistics_change`. ``table``: the table's logical schema. Raises OperationalError for
-    malformed bytes."""
-    before, after = _rows(rows_decoder(_schema(table).types)(encoded), 2)
-    return _statistics(before), _statistics(after)
+def encode_share_change(before: TableShare, after: TableShare, keys: int) -> bytes:
+    """Encode a :class:`ShareChange` from the share ``before`` to the share ``after``, for
+    :func:`decode_share_change`. ``keys``: its field of this name."""
+    former, present = before.segments, after.segments
+    had, has = {id(segment.batch) for segment in former}, {id(segment.batch) for segment in present}
+    gone = [segment.batch for segment in former if id(segment.batch) not in has]
+    new = [segment.batch for segment in present if id(segment.batch) not in had]
+    columns = range(len(after.schema))
+    nulls = tuple(
+        sum(batch.column(column).null_count for batch in new)
+        - sum(batch.column(column).null_count for batch in gone)
+        for column in columns
+    )
+    distinct = None
+    if _REWRITTEN * sum(batch.num_rows for batch in gone) > after.rows:
+        distinct = tuple(segments_statistics(present, column).distinct or 0 for column in columns)
+    return _encode(ShareChange(after.size - before.size, nulls, keys, distinct))
+
+
+def decode_share_change(encoded: Encoded, width: int) -> ShareChange:
+    """Decode the bytes of :func:`encode_share_change`. ``width``: the number of the table's columns. Raises
+    OperationalError for malformed bytes."""
+    try:
+        change: ShareChange = _decode(encoded)  # type: ignore[assignment]
+    except (msgspec.MsgspecError, ValueError) as error:
+        raise malformed("change of a share", error) from error
+    if len(change.nulls) != width or len(change.distinct or change.nulls) != width:
+        raise malformed("change of a share", f"it has not {width} columns")
+    return change
+
+
+def encode_share_statistics(share: TableShare) -> bytes:
+    """Encode the statistics of a member's share, in the form that :func:`decode_statistics` reads."""
+    return encode_statistics(_statistics_of(share))
 
 
 def read_reports(batches: Iterable[pa.RecordBatch]) -> tuple[list[ShareStatistics], int]:
@@ -125,7 +172,7 @@ def encode_statistics(statistics: ShareStatistics) -> bytes:
 def decode_statistics(encoded: Encoded, table: pa.Schema) -> ShareStatistics:
     """Decode the bytes of :func:`encode_statistics`; ``table``: the table's logical schema. Raises
     OperationalError for malformed bytes."""
-    return _statistics(_rows(rows_decoder(_schema(table).types)(encoded), 1)[0])
+    return _statistics(_rows(_reader(table)(encoded), 1)[0])
 
 
 def _rows(rows: Sequence[tuple[object, ...]], count: int) -> Sequence[tuple[object, ...]]:
@@ -160,36 +207,66 @@ def merged(
 
 
 def changed(
-    known: ShareStatistics, before: ShareStatistics, after: ShareStatistics, partitioning: Partitioning | None
+    known: ShareStatistics,
+    changes: Sequence[ShareChange],
+    rows: int,
+    values: Mapping[int, Sequence[object]],
+    table: pa.Schema,
+    partitioning: Partitioning | None,
 ) -> ShareStatistics:
-    """Return the statistics of a table after a change of one member's share. ``known``: the table's
-    statistics before. ``before``, ``after``: those of the share. ``partitioning``: the table's partitioning.
+    """Return the statistics of a table after a change of a few rows. ``known``: the table's statistics
+    before. ``changes``: what the members tell of their shares. ``rows``: the number of rows after the change.
+    ``values``: the values of the new rows, by the ordinals of those columns that may have values which they
+    did not have before. ``table``: the table's logical schema. ``partitioning``: the table's partitioning.
 
-    Numbers of rows, bytes and nulls are exact. Bounds only grow: the other shares may still have the values
-    of rows that are gone. Distinct counts of the partition key follow the share's; others are estimated.
+    Numbers of rows, bytes and nulls are exact. Bounds only grow: other rows may still have the values of rows
+    that are gone. The number of distinct keys is as exact as before; other distinct counts are estimated.
     """
-    rows = known.rows - before.rows + after.rows
     if not rows:
         return nothing(len(known.columns))
     key = partitioning.columns if partitioning is not None else ()
     columns = tuple(
-        _changed_column(*each, apart=key == (number,), rows=rows)
-        for number, each in enumerate(zip(known.columns, before.columns, after.columns, strict=True))
+        _changed_column(
+            column,
+            table.field(number).type,
+            values.get(number, ()),
+            sum(change.nulls[number] for change in changes),
+            max((change.distinct[number] for change in changes if change.distinct is not None), default=0),
+            sum(change.keys for change in changes) if key == (number,) else None,
+            rows,
+        )
+        for number, column in enumerate(known.columns)
     )
-    return ShareStatistics(rows, known.size - before.size + after.size, columns)
+    return ShareStatistics(rows, known.size + sum(change.size for change in changes), columns)
 
 
 def _changed_column(
-    known: ColumnStatistics, before: ColumnStatistics, after: ColumnStatistics, *, apart: bool, rows: int
+    known: ColumnStatistics,
+    kind: pa.DataType,
+    values: Sequence[object],
+    nulls: int,
+    told: int,
+    keys: int | None,
+    rows: int,
 ) -> ColumnStatistics:
-    nulls = (known.nulls or 0) - (before.nulls or 0) + (after.nulls or 0)
-    joined = merged_column([(1, known), (1, after)], apart=False)
-    distinct = max(known.distinct or 0, after.distinct or 0)
-    if apart:
-        distinct = (known.distinct or 0) - (before.distinct or 0) + (after.distinct or 0)
-    # Counts of 0 have no bounds: differences of estimates must not say 0 of a column with values.
-    least = min(1, max(known.distinct or 0, after.distinct or 0))
-    return ColumnStatistics(max(least, min(distinct, rows)), max(0, nulls), joined.minimum, joined.maximum)
+    """Return the statistics of a column after a change. ``kind``: the column's type. ``values``: its new
+    values. ``nulls``: the change of the number of nulls. ``told``: the distinct values of a share, 0 =
+    unknown. ``keys``: the change of the number of distinct values, None = unknown. ``rows``: the number of
+    rows after the change."""
+    present = [value for value in values if value is not None]
+    before = known.distinct or 0
+    # Counts of 0 have no bounds: an estimate must not say 0 of a column with values.
+    least = min(1, max(before, len(present)))
+    distinct = max(before, told, least) if keys is None else before + keys
+    minimum, maximum = known.minimum, known.maximum
+    if present and before and minimum is not None:
+        minimum, maximum = min(minimum, *present), max(maximum, *present)  # type: ignore[call-overload]
+    elif present and not before and has_bounds(physical(kind)):
+        minimum, maximum = min(present), max(present)  # type: ignore[type-var]
+    if isinstance(minimum, int) and isinstance(maximum, int):
+        distinct = min(distinct, maximum - minimum + 1)
+    count = max(0, (known.nulls or 0) + nulls)
+    return ColumnStatistics(max(least, min(distinct, rows)), count, minimum, maximum)
 
 
 def table_statistics(statistics: ShareStatistics, schema: pa.Schema) -> TableStatistics:

@@ -5,20 +5,26 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Final, TypeAlias
 
 import msgspec
 
 from sqlfront_cluster.codec.values import malformed
-from sqlfront_cluster.members.requests import RequestService
+from sqlfront_cluster.members.questions.requests import RequestService
 from sqlfront_connectors.memory.segments.segment import Segment
 from sqlfront_connectors.memory.segments.share import TableShare
 from sqlfront_connectors.memory.segments.table_memory import TableMemory
 from sqlfront_connectors.memory.spread.chunk_counts import ChunkCount, counted
+from sqlfront_connectors.memory.spread.key_changes import KeyChange, key_change_answered
 from sqlfront_connectors.memory.spread.lookup import Lookup, found
 from sqlfront_connectors.memory.spread.room import Room, encode_room
 from sqlfront_connectors.memory.spread.row_changes import NO_SHARE, RowChange, changed_share
 from sqlfront_connectors.memory.spread.share_sizes import ShareSize, ShareSizes, encode_sizes
+from sqlfront_connectors.memory.spread.share_statistics import (
+    encode_share_change,
+    encode_share_statistics,
+)
 from sqlfront_connectors.memory.spread.version_keys import backup_key, share_key, uses
 from sqlfront_engine.processor import ProcessorContext
 from sqlfront_values.decoders import make_decoder
@@ -31,7 +37,7 @@ _MOST_REFUSED: Final = 1000
 #: send lookups.
 STORE: Final = "memory:store"
 
-Question: TypeAlias = Lookup | RowChange | ChunkCount | Room | ShareSizes
+Question: TypeAlias = Lookup | RowChange | KeyChange | ChunkCount | Room | ShareSizes
 _decode: Final = make_decoder(Question)
 
 
@@ -121,25 +127,30 @@ class TableStore(Mapping[str, object], RequestService):
     def answer(self, content: bytes) -> bytes:
         """Answer an encoded question of another member or client; the answer is encoded, too. A
         :class:`~sqlfront_connectors.memory.spread.lookup.Lookup` is answered by the rows; a
-        :class:`~sqlfront_connectors.memory.spread.row_changes.RowChange` makes a share and is answered by the
-        statistics of the share before and after; a
+        :class:`~sqlfront_connectors.memory.spread.row_changes.RowChange` makes a share and is answered by
+        what has changed in the share; a
+        :class:`~sqlfront_connectors.memory.spread.key_changes.KeyChange` likewise, with the number of rows; a
         :class:`~sqlfront_connectors.memory.spread.chunk_counts.ChunkCount` is answered by the counts; a
         :class:`~sqlfront_connectors.memory.spread.room.Room` is answered by the free bytes; a
         :class:`~sqlfront_connectors.memory.spread.share_sizes.ShareSizes` by the sizes. Raises
-        OperationalError if the question is malformed, the share is gone, partitions have moved since the
-        question was made, or memory is short."""
+        OperationalError if the question is malformed, the share is gone, memory is short, or, unless it is a
+        lookup, partitions have moved since the question was made."""
         question = decode_question(content)
         if isinstance(question, Room):
             return encode_room(sys.maxsize if self.memory is None else self.memory.free())
         if isinstance(question, ShareSizes):
             sizes = {key: self.size_of(key) for key in question.versions}
             return encode_sizes({key: size for key, size in sizes.items() if size is not None})
-        self.check_dealt(question.dealt, question.table)
+        if not isinstance(question, Lookup):  # lookups go to the members that have the rows
+            self.check_dealt(question.dealt, question.table)
         match question:
             case Lookup():
                 return found(self.share(question.version, question.table), question)
             case RowChange():
                 return self._change(question)
+            case KeyChange():
+                share_of = partial(self._share_of, question.base, question.table)
+                return key_change_answered(question, share_of, partial(self._keep, question))
             case ChunkCount():
                 share = self.share(question.version, question.table, question.owner)
                 return counted(share.segments, question)
@@ -148,13 +159,33 @@ class TableStore(Mapping[str, object], RequestService):
         """Make the shares and backups that the change asks for; return the answer."""
         answer = NO_SHARE
         for owner, gone, added in question.changes:
-            of = None if owner == self.member else owner
-            share = self.share(question.base, question.table, of)
-            made, told = changed_share(share, question.table, gone, added)
-            self.hold(made.segments, question.table)
-            self.stage(question.version, made, of)
-            answer = told if of is None else answer
+            share = self._share_of(question.base, question.table, owner)
+            made, keys = changed_share(share, question.table, gone, added)
+            told = self._keep(question, owner, share, made, keys)
+            answer = answer if told == NO_SHARE else told
         return answer
+
+    def _share_of(self, version: str, table: str, owner: str) -> TableShare:
+        """Return this member's own share, or the backup of that of another ``owner``, like :meth:`share`."""
+        return self.share(version, table, None if owner == self.member else owner)
+
+    def _keep(
+        self,
+        question: RowChange | KeyChange,
+        owner: str,
+        share: TableShare,
+        made: TableShare,
+        keys: Callable[[], int],
+    ) -> bytes:
+        """Store ``made``, which was derived from the ``share`` of ``owner``, and return what the answer tells
+        of it; of a backup nobody reads anything. ``keys``: returns the change of the number of distinct
+        keys."""
+        own = owner == self.member
+        self.hold(made.segments, question.table)
+        self.stage(question.version, made, None if own else owner)
+        if not own:
+            return NO_SHARE
+        return encode_share_statistics(made) if question.whole else encode_share_change(share, made, keys())
 
     def free(self, key: str) -> None:
         """Remove the share or the backup under ``key``; readers that have it already can go on. If there is

@@ -68,9 +68,8 @@ def uses(version: str, key: str, member: str) -> bool:
 
 
 def attempt_token(token: str, expected: int) -> str:
-    """Return the token of an attempt to change a table without a turn, from which
-    :func:`expected_version` and :func:`writer_of` follow. ``token``: the writer's name, a dot, and a text
-    unique to the attempt.
+    """Return the token of an attempt to change a table without a turn, from which :func:`expected_version`
+    and :func:`writer_of` follow. ``token``: the writer's name, a dot, and a text unique to the attempt.
     ``expected``: the version of the table's document that the publication expects."""
     return f"{token}{_EXPECTS}{expected}"
 

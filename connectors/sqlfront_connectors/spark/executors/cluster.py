@@ -14,10 +14,10 @@ from sqlfront_cluster.launchers.running import (
     MemberOptions,
     network_settings,
 )
-from sqlfront_cluster.members.cluster_messages import MESSAGES
-from sqlfront_cluster.members.keeper import Keeper
-from sqlfront_cluster.members.keeper_names import KEEPER
-from sqlfront_cluster.members.keeper_settings import KeeperSettings
+from sqlfront_cluster.members.keeper.keeper import Keeper
+from sqlfront_cluster.members.keeper.keeper_settings import KeeperSettings
+from sqlfront_cluster.members.protocol.cluster_messages import MESSAGES
+from sqlfront_cluster.members.protocol.keeper_names import KEEPER
 from sqlfront_cluster.network.addresses import Address, own_address
 from sqlfront_cluster.network.tcp import TcpTransport
 from sqlfront_cluster.network.tls.contexts import TlsSettings

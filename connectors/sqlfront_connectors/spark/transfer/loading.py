@@ -19,10 +19,11 @@ import pyarrow as pa
 
 from sqlfront_cluster import codec
 from sqlfront_cluster.codec import ErrorData
-from sqlfront_cluster.members.outsider import ServiceAccess
+from sqlfront_cluster.members.questions.outsider import ServiceAccess
 from sqlfront_connectors.memory.exchange.loads import HeldVersion, SpreadLoad
 from sqlfront_connectors.memory.exchange.pushing import DeliveredRows
-from sqlfront_connectors.memory.spread.table import SpreadSnapshot, SpreadTable
+from sqlfront_connectors.memory.spread.snapshot import SpreadSnapshot
+from sqlfront_connectors.memory.spread.table import SpreadTable
 from sqlfront_connectors.spark.executors.packages import on_executors
 from sqlfront_connectors.spark.link import is_remote
 from sqlfront_connectors.spark.rows import HeldFrame, as_carriers, from_sent

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from sqlfront_cluster import codec
 from sqlfront_cluster.codec import ErrorData
-from sqlfront_cluster.members.outsider import Outsider
+from sqlfront_cluster.members.questions.outsider import Outsider
 from sqlfront_cluster.network.tcp import NetworkSettings
 from sqlfront_connectors.memory.exchange.fetching import Origin, Piece, fetch
 from sqlfront_connectors.memory.exchange.pushing import LoadTarget, push_all

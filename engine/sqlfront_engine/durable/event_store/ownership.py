@@ -88,10 +88,9 @@ class FileLock:
         except BaseException:
             os.close(descriptor)
             raise
-        self._close = when_forgotten(self, os.close, descriptor)
         # A forked child inherits the lock with the descriptor, and would keep it after its parent.
         _held.add(descriptor)
-        self._descriptor = descriptor
+        self._close = when_forgotten(self, _unlock, descriptor)
 
     @property
     def is_held(self) -> bool:
@@ -100,12 +99,17 @@ class FileLock:
 
     def release(self) -> None:
         """Release the lock; a second call does nothing."""
-        _held.discard(self._descriptor)
         self._close()
 
 
 #: The descriptors with locks of this process.
 _held: set[int] = set()
+
+
+def _unlock(descriptor: int) -> None:
+    # First of all: once it is closed, another file can get the number, which a forked child would close.
+    _held.discard(descriptor)
+    os.close(descriptor)
 
 
 def _close_inherited() -> None:

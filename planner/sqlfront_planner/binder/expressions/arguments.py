@@ -10,7 +10,6 @@ from sqlfront_planner.binder.expressions.expression_binder import ExpressionBind
 from sqlfront_planner.binder.names import spark_functions
 from sqlfront_planner.binder.names.shown_names import nearest_words, quoted
 from sqlfront_planner.binder.trees.handlers import failure, unsupported
-from sqlfront_planner.logical import OuterColumn
 from sqlfront_planner.tokens.marks import FUNCTION_MARK
 from sqlfront_planner.types import (
     argument_name,
@@ -23,7 +22,7 @@ from sqlfront_planner.types import (
 from sqlfront_values import types
 from sqlfront_values.errors import Error
 from sqlfront_values.evaluate import evaluate_scalar
-from sqlfront_values.expressions import Call, Column, Expr, Literal, transform, walk
+from sqlfront_values.expressions import Call, Expr, Literal
 from sqlfront_values.functions import registry
 from sqlfront_values.functions.aggregates.registry import aggregate_names
 from sqlfront_values.functions.registry import ArgumentType, Kind, ScalarFunction
@@ -106,10 +105,10 @@ def _refuse_untyped(name: str, operands: Sequence[Expr], node: exp.Expr) -> None
 
 
 def _check_scale(binder: ExpressionBinder, name: str, scale: Expr, node: exp.Expr) -> None:
-    known = transform(scale, binder.context.known_value)
+    known = binder.context.constant(scale, node)
     if (
-        known.type != types.INT
-        or any(isinstance(item, Column | OuterColumn) for item in walk(known))
+        known is None
+        or known.type != types.INT
         or evaluate_scalar(known, binder.context.settings.evaluation) is None
     ):
         raise failure(
@@ -123,9 +122,9 @@ def _check_scale(binder: ExpressionBinder, name: str, scale: Expr, node: exp.Exp
 def _check_position(binder: ExpressionBinder, position: Expr, node: exp.Expr) -> None:
     """Raise DATATYPE_MISMATCH unless ``position``, an argument of regexp_replace, is null or a constant of at
     least 1."""
-    known = transform(position, binder.context.known_value)
+    known = binder.context.constant(position, node)
     head = f'Cannot resolve "{binder.name(node)}" due to data type mismatch: '
-    if any(isinstance(item, Column | OuterColumn) for item in walk(known)):
+    if known is None:
         raise failure(
             "DATATYPE_MISMATCH.NON_FOLDABLE_INPUT",
             f'{head}the input `position` should be a foldable "INT" expression.',
@@ -209,8 +208,8 @@ def _constants(
     for place in entry.constants:
         if place >= len(result):
             continue
-        known = transform(result[place], binder.context.known_value)
-        if any(isinstance(item, Column | OuterColumn) for item in walk(known)):
+        known = binder.context.constant(result[place], node)
+        if known is None:
             raise failure(
                 "DATATYPE_MISMATCH.NON_FOLDABLE_INPUT",
                 f'Cannot resolve "{binder.name(node)}" due to data type mismatch: the input at position'

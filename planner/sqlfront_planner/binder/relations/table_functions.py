@@ -13,8 +13,8 @@ from sqlfront_planner.binder.scope import EMPTY_SCOPE
 from sqlfront_planner.binder.trees.handlers import failure, unsupported
 from sqlfront_values.errors import Error
 from sqlfront_values.evaluate import evaluate_scalar
-from sqlfront_values.expressions import Cast, transform
-from sqlfront_values.types import BIGINT, VOID, sql_name
+from sqlfront_values.expressions import Cast
+from sqlfront_values.types import BIGINT, sql_name
 
 
 def table_function(queries: Queries, call: exp.Anonymous, node: exp.Expr) -> RangeTable:
@@ -59,17 +59,25 @@ def _no_such_function(name: str, call: exp.Anonymous) -> Error:
 
 def _constant(queries: Queries, node: exp.Expr, place: int) -> int:
     """Evaluate the argument at position ``place`` (from 0) of ``range`` as a bigint. Raises
-    UNEXPECTED_INPUT_TYPE for null and for a type that can't be cast."""
+    UNEXPECTED_INPUT_TYPE for null and for a type that can't be cast, NON_FOLDABLE_ARGUMENT for an expression
+    that isn't constant."""
     binder = ExpressionBinder(queries, EMPTY_SCOPE, Clause.RANGE)
-    bound = transform(binder.bind(node), queries.context.known_value)
+    known = queries.context.constant(binder.bind(node), node)
+    if known is None:
+        raise failure(
+            "NON_FOLDABLE_ARGUMENT",
+            f"The function `range` requires the parameter {place + 1} to be a foldable expression of the type"
+            ' "BIGINT", but the actual argument is not.',
+            node,
+        )
     value = None
-    if bound.type != VOID and can_cast(bound.type, BIGINT):
-        value = evaluate_scalar(Cast(BIGINT, bound), queries.context.settings.evaluation)
+    if can_cast(known.type, BIGINT):
+        value = evaluate_scalar(Cast(BIGINT, known), queries.context.settings.evaluation)
     if not isinstance(value, int):
         raise failure(
             "UNEXPECTED_INPUT_TYPE",
             f'Parameter {place + 1} of function `range` requires the "BIGINT" type, however it is null or '
-            f'of another type ("{sql_name(bound.type)}").',
+            f'of another type ("{sql_name(known.type)}").',
             node,
         )
     return value

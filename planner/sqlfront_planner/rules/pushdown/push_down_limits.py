@@ -1,5 +1,6 @@
 """Pushing of limits towards the tables."""
 
+import msgspec
 from msgspec.structs import replace
 
 from sqlfront_engine.join_kinds import JoinKind
@@ -14,8 +15,10 @@ from sqlfront_planner.logical import (
     SetKind,
     over,
 )
+from sqlfront_values.expressions import Expr, Literal
 from sqlfront_values.settings import Settings
 from sqlfront_values.stacks import deep
+from sqlfront_values.types import BIGINT
 
 
 def push_down_limits(plan: LogicalPlan, settings: Settings) -> LogicalPlan:
@@ -23,7 +26,9 @@ def push_down_limits(plan: LogicalPlan, settings: Settings) -> LogicalPlan:
     into the scan; a limit over a Sort makes a top-n.
 
     Each of these nodes gives at least one row for each row of the limited input, in its order. If the pushed
-    limit isn't exact (a union's branches, a join that multiplies rows), the limit also stays above.
+    limit isn't exact (a union's branches, a join that multiplies rows), the limit also stays above. So does a
+    limit whose numbers are arguments: a Sort and a scan below it get the bound of the numbers. Above a
+    projection the bound would not do, since the projection may fail for a row that no run returns.
 
     >>> from sqlfront_planner.testing import example
     >>> print(example(push_down_limits, "select a + 1 as x from t order by a limit 3"))
@@ -50,11 +55,13 @@ def _push(limit: LogicalLimit) -> LogicalPlan:
     changes."""
     child = limit.input
     match child:
-        case LogicalLimit():
+        case LogicalLimit() if not limit.varies and not child.varies:
             return _merge_limits(limit, child)
         case LogicalProject():
             return child.with_inputs((replace(limit, input=child.input),))
         case LogicalSort(limit=None, offset=0) if limit.count is not None:
+            if limit.varies:
+                return replace(limit, input=replace(child, limit=limit.count + limit.offset))
             return replace(child, limit=limit.count, offset=limit.offset)
         case _:
             return _cut_below(limit)
@@ -75,19 +82,39 @@ def _cut_below(limit: LogicalLimit) -> LogicalPlan:
     """Return the limit over an input that may stop after the rows that the limit needs."""
     if limit.count is None:
         return limit
-    wanted = limit.count + limit.offset
-    cut = _cut(limit.input, wanted)
+    cut = _cut(limit.input, _wanted(limit, limit.count))
     return limit if cut is limit.input else replace(limit, input=cut)
 
 
+class _Wanted(msgspec.Struct, frozen=True):
+    """The number of rows that a limit needs of its input: ``rows``, or in each run the sum of ``run``, which
+    is at most ``rows`` (empty = exactly ``rows``)."""
+
+    rows: int
+    run: tuple[Expr, ...]
+
+    def of(self, plan: LogicalPlan) -> LogicalPlan:
+        """Return the plan limited to this number of rows."""
+        return LogicalLimit(plan, self.rows, 0, self.run)
+
+
+def _wanted(limit: LogicalLimit, count: int) -> _Wanted:
+    """Return what the limit, whose number of rows is ``count``, needs of its input."""
+    run: tuple[Expr, ...] = ()
+    if limit.varies:
+        skipped = (Literal(BIGINT, limit.offset),) if limit.offset else ()
+        run = (*(limit.run_count or (Literal(BIGINT, count),)), *(limit.run_offset or skipped))
+    return _Wanted(count + limit.offset, run)
+
+
 @deep
-def _cut(plan: LogicalPlan, wanted: int) -> LogicalPlan:
+def _cut(plan: LogicalPlan, wanted: _Wanted) -> LogicalPlan:
     """Return a plan that gives the same rows but may stop after any ``wanted`` of them; the plan itself if it
     can't stop earlier."""
     match plan:
-        case LogicalScan(limit=limit) if limit is None or limit > wanted:
-            return replace(plan, limit=wanted)
-        case LogicalLimit(count=count) if count is not None and count <= wanted:
+        case LogicalScan(limit=limit) if limit is None or limit > wanted.rows:
+            return replace(plan, limit=wanted.rows)
+        case LogicalLimit(count=count) if count is not None and count <= wanted.rows:
             return plan
         case LogicalProject():
             cut = _cut(plan.input, wanted)
@@ -103,11 +130,11 @@ def _cut(plan: LogicalPlan, wanted: int) -> LogicalPlan:
             return plan
 
 
-def _limited(plan: LogicalPlan, wanted: int) -> LogicalPlan:
+def _limited(plan: LogicalPlan, wanted: _Wanted) -> LogicalPlan:
     match plan:
-        case LogicalLimit(count=count) if count is not None and count <= wanted:
+        case LogicalLimit(count=count) if count is not None and count <= wanted.rows:
             return plan
-        case LogicalSort(limit=count) if count is not None and count <= wanted:
+        case LogicalSort(limit=count) if count is not None and count <= wanted.rows:
             return plan
         case _:
-            return LogicalLimit(plan, wanted)
+            return wanted.of(plan)

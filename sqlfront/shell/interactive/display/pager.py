@@ -48,8 +48,8 @@ class PagedOutput(ClosingContext):
     """An output of lines to the screen, by way of a pager if they don't fit the screen. Lines are collected
     as long as they fit; the first line too many starts the pager (``command``; None: no pager, lines are
     written at once), which gets all lines, and later lines as they come. :meth:`close` writes the collected
-    lines, or waits until the user has left the pager. Any thread may write. Once a KeyboardInterrupt has
-    ended the context, further lines are dropped."""
+    lines, or waits until the user has left the pager; if the pager can't be run, it writes the first lines.
+    Any thread may write. Once a KeyboardInterrupt has ended the context, further lines are dropped."""
 
     def __init__(
         self,
@@ -104,10 +104,14 @@ class PagedOutput(ClosingContext):
         self._process = subprocess.Popen(
             self.command, shell=True, stdin=subprocess.PIPE, bufsize=0, env={"LESS": _LESS, **os.environ}
         )
-        kept, self._kept = self._kept, []
+        kept, self._kept = self._kept, self._kept[: self._most]
         self._show(kept)
-        if self.left and self._ended() in _NOT_RUN:  # show at least the beginning
-            self._screen.write("".join(f"{line}\n" for line in kept[: self._most]))
+
+    def _show_kept(self) -> None:
+        kept, self._kept = self._kept, []
+        if kept:
+            self._begin()
+            self._screen.write("".join(f"{line}\n" for line in kept))
 
     def _page(self, text: str) -> None:
         assert self._process is not None
@@ -146,13 +150,9 @@ class PagedOutput(ClosingContext):
         self.close()
 
     def close(self) -> None:
-        if self._process is None:
-            kept, self._kept = self._kept, []
-            if kept:
-                self._begin()
-                self._screen.write("".join(f"{line}\n" for line in kept))
-            return
-        code = self._ended()
+        code = 0 if self._process is None else self._ended()
+        if self._process is None or code in _NOT_RUN:
+            self._show_kept()
         if code > 0 and not self.failure and not self._interrupted:
             name = PurePath(shlex.split(self.command or "")[0]).name
             self.failure = f"the pager `{name}` failed with exit code {code}"
