@@ -42,6 +42,16 @@ def pytest_configure() -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol() -> Generator[None, object, object]:
+    """End a test's own handler of Ctrl-C with the test: commands, and PySpark, install theirs."""
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        return (yield)
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 def missing_for_spark() -> str | None:
     """What this machine lacks for a live Spark, in words; None if nothing."""
     java_home = os.environ.get("JAVA_HOME")

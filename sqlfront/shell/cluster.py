@@ -213,10 +213,10 @@ def _run(options: argparse.Namespace) -> int:
     """Run ``sqlfront cluster run``, the process that runs a cluster's members, and return the exit code 0.
     The process holds the lock of the cluster's directory as long as it lives, and removes its files at the
     end. Raises OperationalError if another process has the lock."""
-    with run_directory(options.directory) as directory:
+    with run_directory(options.directory) as directory, EndOfProcess() as end:
         office = begin(directory)
         try:
-            _keep(options, directory, office)
+            _keep(options, directory, office, end)
         finally:
             if office.is_held():
                 await_end(directory, STOP_TIMEOUT)  # of members that others have started
@@ -225,11 +225,12 @@ def _run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _keep(options: argparse.Namespace, directory: PrivateFolder, office: HeldOffice) -> None:
-    """Run the cluster's members until SIGTERM or SIGINT. Clients find the secret, the credentials and the
-    cluster's address in files that this function writes into ``directory``. If another process takes the
-    ``office`` of keeper, it has the members from then on."""
-    end = EndOfProcess()
+def _keep(
+    options: argparse.Namespace, directory: PrivateFolder, office: HeldOffice, end: EndOfProcess
+) -> None:
+    """Run the cluster's members until the ``end``, by SIGTERM or SIGINT. Clients find the secret, the
+    credentials and the cluster's address in files that this function writes into ``directory``. If another
+    process takes the ``office`` of keeper, it has the members from then on."""
     secret = base64.b64encode(secrets.token_bytes(32))
     with LocalCluster(
         options.members,

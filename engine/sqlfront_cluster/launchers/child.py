@@ -66,18 +66,18 @@ def serve(
     close the member. A member that can't hand over stays until another signal comes. ``rules``: the bounds of
     the handover. ``ready`` is called once the handlers of both signals are installed. Returns the exit code:
     1 if the member ended with an error, else 0."""
-    end = EndOfProcess()
-    if ready is not None:
-        ready()
-    threading.Thread(target=_wake_after, args=(running.ended.wait, end), daemon=True).start()
-    if wait_for_input:
-        threading.Thread(target=_wake_after, args=(_await_end_of_input, end), daemon=True).start()
-    end.wait()
-    stays = end.signals == [signal.SIGTERM] and not running.ended.is_set()
-    if stays and not running.end_stopped_cluster():
-        leave(running, end, rules)
-    error = running.error
-    running.close()
+    with EndOfProcess() as end:
+        if ready is not None:
+            ready()
+        threading.Thread(target=_wake_after, args=(running.ended.wait, end), daemon=True).start()
+        if wait_for_input:
+            threading.Thread(target=_wake_after, args=(_await_end_of_input, end), daemon=True).start()
+        end.wait()
+        stays = end.signals == [signal.SIGTERM] and not running.ended.is_set()
+        if stays and not running.end_stopped_cluster():
+            leave(running, end, rules)
+        error = running.error
+        running.close()
     logger.info("member %s ends: %s", running.membership.name, reason_of(error))
     return 0 if error is None else 1
 

@@ -29,12 +29,8 @@ def run(capsysbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPa
     """Run the command; return the exit code, and the texts on standard output and error."""
 
     def command(*arguments: str, stdin: bytes = b"") -> tuple[int, str, str]:
-        before = signal.getsignal(signal.SIGINT)
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(stdin))))
-        try:
-            code = main(arguments)
-        finally:
-            signal.signal(signal.SIGINT, before)
+        code = main(arguments)
         out, messages = capsysbinary.readouterr()
         return code, out.decode(), messages.decode()
 
@@ -292,9 +288,7 @@ def test_a_statement_of_a_pipe_runs_before_the_next_one_is_there(
             memoryview(buffer)[: len(step)] = step.encode()
             return len(step)
 
-    before = signal.getsignal(signal.SIGINT)
     with io.TextIOWrapper(io.BufferedReader(Pipe())) as stdin:
         monkeypatch.setattr(sys, "stdin", stdin)
         assert main(["-q", "-o", str(tmp_path / "rows"), "--format", "csv"]) == 0
-    signal.signal(signal.SIGINT, before)
     assert (tmp_path / "rows").read_text() == "b\n2\n"
