@@ -26,6 +26,7 @@ _PLACES: Final[dict[str, str]] = {
     "Forward": f"{_HERE}.forward:Forward",
     "FunctionSink": f"{_HERE}.user_code.sinks:FunctionSink",
     "FunctionSource": f"{_HERE}.user_code.sources:FunctionSource",
+    "Generate": f"{_HERE}.generate:Generate",
     "HashJoin": f"{_HERE}.joins.hash_join:HashJoin",
     "HeldRows": f"{_HERE}.sources.held_rows:HeldRows",
     "KeyFilter": f"{_HERE}.joins.key_filter:KeyFilter",

@@ -35,12 +35,14 @@ from sqlfront_connectors.memory.spread.store import STORE, TableStore
 from sqlfront_connectors.memory.spread.version_scan import VersionScan
 from sqlfront_connectors.registry import create
 from sqlfront_engine import shares
+from sqlfront_engine.generators import Generator
 from sqlfront_engine.join_kinds import JoinKind
 from sqlfront_engine.processor import Processor, ProcessorContext
 from sqlfront_engine.processors import registry
 from sqlfront_engine.processors.aggregation.aggregate import Aggregate, AggregateMode
 from sqlfront_engine.processors.filter import Filter
 from sqlfront_engine.processors.forward import Forward
+from sqlfront_engine.processors.generate import Generate
 from sqlfront_engine.processors.joins.hash_join import HashJoin
 from sqlfront_engine.processors.joins.key_filter import KeyFilter
 from sqlfront_engine.processors.joins.nested_loop_join import NestedLoopJoin
@@ -166,6 +168,24 @@ def engine_examples() -> list[Example]:
         Example(TopN((SortKey(0, SortOrder.DESCENDING),), 2, 1), [[BATCH]], [(3, None), (2, "b")]),
         Example(Union(("n", "s")), [[BATCH], [BATCH]], ROWS + ROWS),
         Example(Values(SCHEMA, tuple((Literal(BIGINT, n), Literal(STRING, s)) for n, s in ROWS)), [], ROWS),
+        Example(
+            Generate(Generator.STACK, (N, N), outer=False, width=2, columns=1, output=(2, 1), schema=SCHEMA),
+            [[BATCH]],
+            [row for row in ROWS for _ in range(2)],
+        ),
+        Example(
+            Generate(
+                Generator.EXPLODE,
+                (Call(pa.list_(BIGINT), "array", (N, N, N)),),
+                outer=True,
+                width=2,
+                columns=1,
+                output=(2, 1),
+                schema=SCHEMA,
+            ),
+            [[BATCH]],
+            [row for row in ROWS for _ in range(3)],
+        ),
         Example(
             Window((1,), (), (WindowCall("count", (N,), BIGINT, whole),), numbered),
             [[BATCH]],
