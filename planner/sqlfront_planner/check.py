@@ -6,6 +6,7 @@ from sqlfront_engine.join_kinds import FILTERING_JOINS
 from sqlfront_planner.logical import (
     LogicalAggregate,
     LogicalFilter,
+    LogicalGenerate,
     LogicalJoin,
     LogicalLimit,
     LogicalPlan,
@@ -92,6 +93,8 @@ def _check_shape(plan: LogicalPlan) -> None:
             _require_names(plan, plan.names, len(plan.expressions))
         case LogicalAggregate():
             _require_names(plan, plan.names, len(plan.keys) + len(plan.calls))
+        case LogicalGenerate():
+            _require_names(plan, plan.names, len(plan.types))
         case LogicalWindow():
             _require_names(plan, plan.names, len(plan.calls))
         case LogicalSort(keys=keys):

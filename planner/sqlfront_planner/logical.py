@@ -19,6 +19,7 @@ import pyarrow as pa
 from msgspec.structs import replace
 
 from sqlfront_connectors.base import Snapshot, Table
+from sqlfront_engine.generators import Generator
 from sqlfront_engine.join_kinds import FILTERING_JOINS, JoinKind
 from sqlfront_values import expression_text as display
 from sqlfront_values.expressions import (
@@ -464,6 +465,38 @@ class LogicalWindow(UnaryPlan, frozen=True):
             for call in self.calls
         )
         return replace(self, partition=partition, order=order, calls=calls)
+
+
+class LogicalGenerate(UnaryPlan, frozen=True):
+    """A generation of rows: for each input row the rows that ``generator`` makes of ``arguments``, which are
+    over the input row. The output row is the input row followed by the generated columns, called ``names``
+    and of the types ``types``. ``outer``: an input row without generated rows gives one row, in which the
+    generated columns are null."""
+
+    generator: Generator
+    arguments: tuple[Expr, ...]
+    outer: bool
+    names: tuple[str, ...]
+    types: tuple[pa.DataType, ...]
+
+    @property
+    def schema(self) -> pa.Schema:
+        return pa.schema([(column.name, column.type) for column in self.row()])
+
+    def row(self) -> tuple[Column, ...]:
+        before = self.input.row()
+        added = enumerate(zip(self.names, self.types, strict=True), len(before))
+        return (*before, *(Column(kind, place, name) for place, (name, kind) in added))
+
+    @property
+    def width(self) -> int:
+        return self.input.width + len(self.names)
+
+    def operands(self) -> tuple[Expr, ...]:
+        return self.arguments
+
+    def with_operands(self, operands: tuple[Expr, ...]) -> LogicalPlan:
+        return replace(self, arguments=operands)
 
 
 class LogicalSort(PassingPlan, frozen=True):

@@ -7,6 +7,7 @@ import msgspec
 from sqlfront_connectors.base import Table
 from sqlfront_planner.logical import (
     LogicalAggregate,
+    LogicalGenerate,
     LogicalJoin,
     LogicalPlan,
     LogicalProject,
@@ -63,7 +64,7 @@ def _below(plan: LogicalPlan, ordinal: int) -> _Place | None:
             return _place(plan.input, plan.expressions[ordinal])
         case LogicalAggregate() if ordinal < len(plan.keys):
             return _place(plan.input, plan.keys[ordinal])
-        case LogicalWindow() if ordinal < plan.input.width:
+        case LogicalWindow() | LogicalGenerate() if ordinal < plan.input.width:
             return plan.input, ordinal, ()
         case LogicalSetOperation():
             return plan.branches[0], ordinal, ()

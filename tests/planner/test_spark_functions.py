@@ -5,6 +5,7 @@ import pytest
 from sqlfront_planner.binder.expressions.arguments import NOT_CALLABLE
 from sqlfront_planner.binder.functions.calls import SPECIAL
 from sqlfront_planner.binder.functions.function_names import function_names
+from sqlfront_planner.binder.generator_calls import GENERATORS
 from sqlfront_planner.binder.names import spark_functions
 from sqlfront_planner.testing import bound
 from sqlfront_values.errors import Error, NotSupportedError, ProgrammingError
@@ -18,7 +19,9 @@ IN_THE_GRAMMAR = {"timestampadd", "timestampdiff", "timediff", "try_cast"}
 
 
 def _is_ours(name: str) -> bool:
-    if name in SPECIAL or lookup_aggregate(name) is not None or lookup_window(name) is not None:
+    if name in SPECIAL or name in GENERATORS:
+        return True
+    if lookup_aggregate(name) is not None or lookup_window(name) is not None:
         return True
     return name not in NOT_CALLABLE and (lookup(name) is not None or name == "regexp")
 
@@ -64,7 +67,7 @@ def test_a_table_function_is_no_scalar(name: str) -> None:
     assert failure(f"select `{name}`(1)").condition == "NOT_A_SCALAR_FUNCTION"
 
 
-@pytest.mark.parametrize("name", sorted(spark_functions.IN_FROM - {"range"}))
+@pytest.mark.parametrize("name", sorted(spark_functions.IN_FROM - GENERATORS - {"range"}))
 def test_a_table_function_of_spark_is_not_supported(name: str) -> None:
     error = failure(f"select * from {name}(1)")
 

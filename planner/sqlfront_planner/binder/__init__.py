@@ -16,7 +16,7 @@ statement, :mod:`.scope` resolves names. :mod:`.collected_calls` holds the calls
 
 from sqlfront_values.lazy_modules import lazy_submodules
 
-lazy_submodules(__name__, "lateral_aliases", "outer_columns", "windows")
+lazy_submodules(__name__, "generators", "lateral_aliases", "outer_columns", "selected_generators", "windows")
 
 from collections.abc import Mapping, Sequence
 from typing import Final

@@ -91,6 +91,13 @@ class WindowOutput(Expr, frozen=True, tag_field="kind", tag=True):
     index: int
 
 
+class GeneratorOutput(Expr, frozen=True, tag_field="kind", tag=True):
+    """A stand-in for column ``index`` of the columns that the generator of a SELECT with groups makes; a
+    Column replaces it once the groups' row is known."""
+
+    index: int
+
+
 class AliasOutput(Expr, frozen=True, tag_field="kind", tag=True):
     """A stand-in for the select list's column ``index`` in expressions that read the column by its alias."""
 

@@ -33,11 +33,14 @@ class Match(msgspec.Struct, frozen=True):
 
 class Scope(msgspec.Struct):
     """The columns that expressions over a row of ``width`` columns can name, in the order of ``*``;
-    ``parent`` is the scope of the enclosing query, None if there is none."""
+    ``parent`` is the scope of the enclosing query, None if there is none. ``generated``: columns that
+    generators of the select list make; names find them if they name no other column, and ``*`` doesn't mean
+    them."""
 
     columns: tuple[ScopeColumn, ...]
     width: int
     parent: "Scope | None" = None
+    generated: tuple[ScopeColumn, ...] = ()
     _lowered: list[str] | None = None
     _resolved: dict[tuple[str, ...], Match | None] = msgspec.field(default_factory=dict)
 
@@ -77,7 +80,8 @@ class Scope(msgspec.Struct):
             ]
             if found:
                 return Match(_without_repeats(found), length)
-        return None
+        made = [column for column in self.generated if column.name.lower() == parts[0].lower()]
+        return Match(_without_repeats(made), 1) if made else None
 
     def _named(self, name: str) -> list[ScopeColumn]:
         if self._lowered is None:

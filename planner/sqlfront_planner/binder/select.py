@@ -13,15 +13,23 @@ import pyarrow as pa
 from msgspec.structs import replace
 from sqlglot import exp
 
-from sqlfront_planner.binder import lateral_aliases, outer_columns
-from sqlfront_planner.binder.collected_calls import Aggregates, SelectItem, WindowOutput, Windows, as_read
+from sqlfront_planner.binder import generators, lateral_aliases, outer_columns, selected_generators
+from sqlfront_planner.binder.collected_calls import (
+    Aggregates,
+    GeneratorOutput,
+    SelectItem,
+    WindowOutput,
+    Windows,
+    as_read,
+)
 from sqlfront_planner.binder.expressions import casts
 from sqlfront_planner.binder.expressions import columns as column_binder
 from sqlfront_planner.binder.expressions.expression_binder import Clause, ExpressionBinder, OutputNames
+from sqlfront_planner.binder.generator_calls import SelectedGenerators, holds_generator, is_item
 from sqlfront_planner.binder.groups import group_by, group_names, group_rows
 from sqlfront_planner.binder.names import shown_names
 from sqlfront_planner.binder.names.expression_names import result_name
-from sqlfront_planner.binder.relations import from_clause
+from sqlfront_planner.binder.relations import from_clause, laterals
 from sqlfront_planner.binder.scope import ONE_ROW, BoundQuery, Relation, Scope, ScopeColumn, output_scope
 from sqlfront_planner.binder.sorting import (
     OrderItem,
@@ -38,6 +46,7 @@ from sqlfront_values.expressions import Call, Expr, transform, walk
 from sqlfront_values.types import BOOLEAN
 
 if TYPE_CHECKING:
+    from sqlfront_planner.binder.generators import GeneratorCall
     from sqlfront_planner.binder.protocols import Queries
 
 _KNOWN: Final = frozenset(
@@ -56,13 +65,13 @@ _KNOWN: Final = frozenset(
         "limit",
         "offset",
         "hint",
+        "laterals",
     ]
 )
 _REFUSED: Final = {
     "sort": "SORT BY",
     "cluster": "CLUSTER BY",
     "distribute": "DISTRIBUTE BY",
-    "laterals": "LATERAL VIEW",
     "pivots": "PIVOT",
     "sample": "TABLESAMPLE",
     "kind": "SELECT TRANSFORM",
@@ -95,6 +104,8 @@ def bind_select(queries: "Queries", node: exp.Select, parent: Scope | None) -> B
     source = Relation(ONE_ROW, ())
     if node.args.get("from_") is not None:
         source = from_clause.bind_from(queries, node, parent)
+    for view in node.args.get("laterals") or []:
+        source = laterals.lateral_view(queries, source, view, parent)
     return _Select(queries, node, source.plan, source.scope(parent)).bind()
 
 
@@ -116,6 +127,7 @@ class _Select(msgspec.Struct):
     order: list[OrderItem] = msgspec.field(default_factory=list)
     #: Whether expressions may hold an AliasOutput.
     has_stand_ins: bool = False
+    generators: SelectedGenerators = msgspec.field(default_factory=SelectedGenerators)
 
     def bind(self) -> BoundQuery:
         try:
@@ -144,6 +156,8 @@ class _Select(msgspec.Struct):
         if where is not None:
             condition = ExpressionBinder(self.queries, self.scope, Clause.WHERE).condition(where.this)
             self.plan = LogicalFilter(self.plan, condition)
+        if any(map(is_item, self.node.expressions)):
+            self._bind_generators()
         binder = self._binder()
         self._bind_items(binder)
         grouping = self._bind_group(binder)
@@ -158,6 +172,8 @@ class _Select(msgspec.Struct):
             self._write_out_aliases()
         if grouping is not None or self.aggregates.used or self.having is not None:
             self._group(grouping or group_by.Grouping())
+        if self.generators.grouped is not None:
+            self._apply_grouped_generator(self.generators.grouped)
         self._apply_windows()
         if self.has_stand_ins:
             self._apply_aliases()
@@ -209,16 +225,48 @@ class _Select(msgspec.Struct):
 
     # ---- the select list
 
+    def _bind_generators(self) -> None:
+        """Add the generators of the select list to the plan. A SELECT with groups has one at most, which
+        makes rows of the groups, and is added later."""
+        binder = self._binder()
+        if selected_generators.is_grouped(self.node):
+            selected_generators.refuse_beside_groups(binder, self.node)
+            self.generators = selected_generators.bind_grouped(binder, self.node)
+            return
+        self.plan, self.scope, self.generators = selected_generators.bind_all(
+            binder, self.plan, self.node.expressions
+        )
+
+    def _apply_grouped_generator(self, call: "GeneratorCall") -> None:
+        """Generate rows of the groups, and replace the stand-ins for the generator's columns."""
+        selected_generators.check_order([(item.expression, item.node) for item in self.order])
+        generated = call.over(self.plan)
+        first = self.plan.width
+        columns = generated.row()[first:]
+
+        def place(item: Expr) -> Expr:
+            return columns[item.index] if isinstance(item, GeneratorOutput) else item
+
+        self.plan = generated
+        self._rewrite(lambda expression, node: transform(expression, place))
+
     def _bind_items(self, binder: ExpressionBinder) -> None:
         if not self.node.expressions:
             raise self._empty_list()
+        named: list[Expr] = []
         for part in self.node.expressions:
             if isinstance(part, exp.Star):
                 self._add_star(list(self.scope.visible()), part, binder)
             elif isinstance(part, exp.Column) and isinstance(part.this, exp.Star):
                 self._add_qualified_star(part, binder)
+            elif (made := self.generators.columns.get(id(part))) is not None:
+                self.items += [SelectItem(column, name, part) for name, column in made]
+                named += [column for _, column in made] if isinstance(part, exp.Alias | exp.Aliases) else []
             else:
+                known = len(self.windows.items)
                 self._add(part, binder)
+                if named:
+                    selected_generators.refuse_in_windows(named, self.windows.items[known:])
 
     def _empty_list(self) -> Error:
         """Make the error for a SELECT without columns. For ``SELECT FROM t``, where Spark reads FROM as a
@@ -229,6 +277,8 @@ class _Select(msgspec.Struct):
 
     def _add(self, part: exp.Expr, binder: ExpressionBinder) -> None:
         """Add one expression of the select list as a column; later expressions may use its alias."""
+        if holds_generator(part):
+            raise generators.nested(binder, part.this if isinstance(part, exp.Alias | exp.Aliases) else part)
         used = len(binder.aliases_used)
         if not isinstance(part, exp.Alias):
             expression = binder.bind(part)
@@ -320,10 +370,13 @@ class _Select(msgspec.Struct):
         is_plain = isinstance(name, exp.Column) and len(name.parts) == 1
         return named[0].expression if is_plain and len(named) == 1 else None
 
-    def _outputs(self) -> dict[str, list[Expr]]:
-        """Return the select list's expressions by lower-case name; a name has several if columns share it."""
+    def _outputs(self, *, generated: bool = True) -> dict[str, list[Expr]]:
+        """Return the select list's expressions by lower-case name; a name has several if columns share it.
+        Without ``generated``, the columns that a generator makes of the groups are left out."""
         outputs: dict[str, list[Expr]] = {}
         for item in self.items:
+            if not generated and isinstance(item.expression, GeneratorOutput):
+                continue
             outputs.setdefault(item.name.lower(), []).append(item.expression)
         return outputs
 
@@ -337,7 +390,7 @@ class _Select(msgspec.Struct):
             self.queries,
             self.scope,
             Clause.GROUP_BY,
-            output=OutputNames(self._outputs()),
+            output=OutputNames(self._outputs(generated=False)),
         )
         items = [(item.expression, item.node) for item in self.items]
         grouping = group_by.bind_grouping(binder, group, items)
@@ -481,6 +534,7 @@ class _Select(msgspec.Struct):
         ``rewrite_order`` (None = by ``rewrite``). The arguments of window functions are rewritten only if
         ``windows``."""
         self.items = [replace(item, expression=rewrite(item.expression, item.node)) for item in self.items]
+        self.generators = self.generators.rewritten(rewrite)
         order = rewrite_order or rewrite
         self.order = [replace(item, expression=order(item.expression, item.node)) for item in self.order]
         if self.having is not None:

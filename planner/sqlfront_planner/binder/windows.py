@@ -89,6 +89,12 @@ def _collector(binder: ExpressionBinder, node: exp.Window) -> Windows:
             f"A window function in ORDER BY must be a column of the select list: {binder.name(node)}.",
             node,
         )
+    if binder.clause in (Clause.LATERAL_VIEW, Clause.TABLE_FUNCTION):
+        raise failure(
+            "UNSUPPORTED_EXPR_FOR_OPERATOR",
+            f"A window function in a generator of FROM is not allowed: {binder.name(node)}.",
+            node,
+        )
     if collector is None:
         raise failure(
             "WINDOW_FUNCTION_NOT_ALLOWED_IN_CLAUSE",

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from sqlfront_planner.logical import (
     LogicalAggregate,
     LogicalFilter,
+    LogicalGenerate,
     LogicalJoin,
     LogicalLimit,
     LogicalPlan,
@@ -77,6 +78,11 @@ def node_text(plan: LogicalPlan) -> str:
             return f"Aggregate: by [{_list(plan.keys)}]" + (f" {calls}" if calls else "")
         case LogicalWindow():
             return _window(plan)
+        case LogicalGenerate():
+            outer = "_outer" if plan.outer else ""
+            return (
+                f"Generate: {plan.generator.value}{outer}({_list(plan.arguments)}) AS {', '.join(plan.names)}"
+            )
         case LogicalSort():
             row = plan.input.row()
             keys = ", ".join(describe_key(key, row[key.ordinal].name) for key in plan.keys)

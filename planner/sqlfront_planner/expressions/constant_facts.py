@@ -15,6 +15,7 @@ from sqlfront_planner.expressions.unwrap_casts import unwrap_cast
 from sqlfront_planner.logical import (
     LogicalAggregate,
     LogicalFilter,
+    LogicalGenerate,
     LogicalJoin,
     LogicalLimit,
     LogicalPlan,
@@ -101,7 +102,7 @@ def facts(plan: LogicalPlan) -> tuple[Expr, ...]:
         case LogicalAggregate():
             keys = {key.ordinal: place for place, key in enumerate(plan.keys) if isinstance(key, Column)}
             return _moved(facts(plan.input), keys) if keys else ()
-        case LogicalWindow() | LogicalSort() | LogicalLimit():
+        case LogicalWindow() | LogicalSort() | LogicalLimit() | LogicalGenerate():
             return facts(plan.input)
         case LogicalSetOperation():
             return _set_facts(plan)

@@ -13,7 +13,7 @@ Reading order: :func:`lower` below (one case per node), then ``builder`` (fragme
 
 from sqlfront_values.lazy_modules import lazy_submodules
 
-lazy_submodules(__name__, "aggregates", "joins", "sorts", "windows")
+lazy_submodules(__name__, "aggregates", "generators", "joins", "sorts", "windows")
 
 from sqlfront_planner.lowering.builder import StorageTarget
 from sqlfront_planner.lowering.lower import LoweredQuery, lower, lower_distributed

@@ -19,6 +19,7 @@ from sqlfront_planner.logical import (
     JoinKey,
     LogicalAggregate,
     LogicalFilter,
+    LogicalGenerate,
     LogicalJoin,
     LogicalLimit,
     LogicalPlan,
@@ -31,7 +32,7 @@ from sqlfront_planner.logical import (
     LogicalWindow,
     SetKind,
 )
-from sqlfront_planner.lowering import aggregates, joins, sorts, windows
+from sqlfront_planner.lowering import aggregates, generators, joins, sorts, windows
 from sqlfront_planner.lowering.builder import Builder, Fragment, ScanVertex, StorageTarget
 from sqlfront_planner.lowering.scans import lower_rows, lower_scan
 from sqlfront_planner.pruning.scans import KeyConditions
@@ -148,6 +149,10 @@ class _Lowering:
                 return self.aggregate(plan)
             case LogicalWindow():
                 return self.window(plan, None, None, plan)
+            case LogicalGenerate():
+                return generators.lower_generate(
+                    self.builder, plan, self.lower(plan.input), tuple(range(plan.width))
+                )
             case LogicalSort():
                 return sorts.lower_sort(self.builder, plan, self.lower(plan.input))
             case LogicalLimit():
@@ -178,6 +183,10 @@ class _Lowering:
             ordinals = _ordinals(expressions)
             if ordinals is not None:
                 return self.join(plan, ordinals)
+        if isinstance(plan, LogicalGenerate) and condition is None and expressions is not None:
+            ordinals = _ordinals(expressions)
+            if ordinals is not None:
+                return generators.lower_generate(self.builder, plan, self.lower(plan.input), ordinals)
         if isinstance(plan, LogicalWindow):
             return self.window(plan, condition, expressions, whole)
         return lower_rows(self.builder, self.lower(plan), condition, expressions, whole)

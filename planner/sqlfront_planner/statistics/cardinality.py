@@ -3,10 +3,12 @@
 from msgspec.structs import replace
 
 from sqlfront_connectors import base
+from sqlfront_engine.generators import Generator
 from sqlfront_engine.join_kinds import FILTERING_JOINS, JoinKind
 from sqlfront_planner.logical import (
     LogicalAggregate,
     LogicalFilter,
+    LogicalGenerate,
     LogicalJoin,
     LogicalLimit,
     LogicalPlan,
@@ -21,7 +23,7 @@ from sqlfront_planner.logical import (
     table_row,
 )
 from sqlfront_planner.statistics import selectivity as selectivities
-from sqlfront_values.expressions import Cast, Column, Expr, conjunction
+from sqlfront_values.expressions import Call, Cast, Column, Expr, conjunction
 from sqlfront_values.stacks import deep
 
 #: The assumed rows of a table without row count or size: as many as run on the caller's thread, so that a
@@ -29,6 +31,8 @@ from sqlfront_values.stacks import deep
 UNKNOWN_ROWS = 10_000.0
 #: The assumed bytes of a row, if only a table's size is known: about eight columns of eight bytes.
 ROW_BYTES = 64
+#: The assumed elements of an array or map, whose number no table's statistics have.
+ELEMENTS = 5.0
 
 
 class Cardinality:
@@ -74,9 +78,16 @@ class Cardinality:
                     width = plan.left.width
                     on_left = ordinal < width
                     plan, ordinal = (plan.left, ordinal) if on_left else (plan.right, ordinal - width)
-                case LogicalWindow() if ordinal >= plan.input.width:
+                case LogicalWindow() | LogicalGenerate() if ordinal >= plan.input.width:
                     return None
-                case LogicalFilter() | LogicalSort() | LogicalLimit() | LogicalWindow() | LogicalScalarRow():
+                case (
+                    LogicalFilter()
+                    | LogicalSort()
+                    | LogicalLimit()
+                    | LogicalWindow()
+                    | LogicalScalarRow()
+                    | LogicalGenerate()
+                ):
                     plan = plan.input
                 case LogicalSetOperation() if plan.kind is not SetKind.UNION_ALL:
                     plan = plan.branches[0]
@@ -141,6 +152,8 @@ class Cardinality:
                 return self.rows(plan.branches[0])
             case LogicalScalarRow():
                 return 1.0
+            case LogicalGenerate():
+                return self.rows(plan.input) * _generated_rows(plan)
             case _:
                 return self.rows(plan.inputs()[0])
 
@@ -224,6 +237,19 @@ class Cardinality:
         values = self.key_side(plan.left, tuple(key.left for key in plan.keys)).values
         share = min(1.0, there / values)
         return share * (0.7 if plan.condition is not None else 1.0)
+
+
+def _generated_rows(plan: LogicalGenerate) -> float:
+    """Return the estimated number of rows that a generator makes of one row. A table's statistics don't have
+    the lengths of arrays."""
+    if plan.generator is Generator.STACK:
+        return len(plan.arguments) / max(1, len(plan.types))
+    if plan.generator is Generator.JSON_TUPLE:
+        return 1.0
+    (argument,) = plan.arguments
+    if isinstance(argument, Call) and argument.function == "array":
+        return float(max(1, len(argument.arguments)))
+    return ELEMENTS
 
 
 class KeySide:

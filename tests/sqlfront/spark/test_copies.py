@@ -227,5 +227,5 @@ def test_a_view_over_a_copy_is_sparks(alone: AttachedSession, beside: SparkSessi
 def test_spark_reads_the_copy_of_a_query(alone: AttachedSession) -> None:
     alone.execute("CACHE TABLE few AS SELECT id FROM events WHERE id < 3")
     assert alone.execute("SELECT count(*) FROM few").stats.lane == "light"
-    found = alone.execute("SELECT id, x FROM few LATERAL VIEW explode(array(1, 2)) AS x WHERE id = 2")
-    assert (found.collect(), found.stats.lane) == ([(2, 1), (2, 2)], "spark")
+    found = alone.execute("SELECT id, reflect('java.lang.Math', 'abs', -1) AS x FROM few WHERE id = 2")
+    assert (found.collect(), found.stats.lane) == ([(2, "1")], "spark")

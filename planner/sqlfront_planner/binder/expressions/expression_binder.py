@@ -62,6 +62,10 @@ class Clause(Enum):
     """The rows of an inline table."""
     RANGE = "RANGE"
     """The arguments of the table function ``range``."""
+    LATERAL_VIEW = "LATERAL VIEW"
+    """The arguments of a LATERAL VIEW's generator."""
+    TABLE_FUNCTION = "FROM"
+    """The arguments of a generator in FROM."""
 
 
 class OutputNames(msgspec.Struct, frozen=True):

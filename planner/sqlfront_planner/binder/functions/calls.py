@@ -6,6 +6,7 @@ from typing import Final
 import pyarrow as pa
 from sqlglot import exp
 
+from sqlfront_planner.binder import generators
 from sqlfront_planner.binder.expressions.arguments import (
     NOT_CALLABLE,
     CallBinder,
@@ -23,6 +24,7 @@ from sqlfront_planner.binder.expressions.operators import arithmetic, concatenat
 from sqlfront_planner.binder.functions.aggregates import bind_aggregate, bind_grouping_call
 from sqlfront_planner.binder.functions.constructors import CONSTRUCTORS
 from sqlfront_planner.binder.functions.date_functions import DATE_FUNCTIONS
+from sqlfront_planner.binder.generator_calls import GENERATORS
 from sqlfront_planner.binder.names.shown_names import quoted
 from sqlfront_planner.binder.scope import columns_of_star
 from sqlfront_planner.binder.trees.handlers import failure, handles, unsupported
@@ -104,6 +106,8 @@ def bind_call(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
             node,
         )
     name = _ALIASES.get(name, name)
+    if name in GENERATORS:
+        raise generators.misplaced(binder, node)
     if name in NOT_CALLABLE or registry.lookup(name) is None:
         raise no_such_function(name, node)
     _refuse_distinct(name, node)

@@ -4,4 +4,4 @@
 
 from sqlfront_values.lazy_modules import lazy_submodules
 
-lazy_submodules(__name__, "from_clause")
+lazy_submodules(__name__, "from_clause", "laterals")

@@ -15,9 +15,10 @@ from sqlfront_engine.join_kinds import JoinKind
 from sqlfront_planner import types as coercion
 from sqlfront_planner.binder.expressions.expression_binder import Clause, ExpressionBinder, cast_to
 from sqlfront_planner.binder.expressions.literals import literal_of
+from sqlfront_planner.binder.generator_calls import generator_of
 from sqlfront_planner.binder.names import shown_names
 from sqlfront_planner.binder.protocols import Queries
-from sqlfront_planner.binder.relations import joins, table_functions
+from sqlfront_planner.binder.relations import joins, laterals, table_functions
 from sqlfront_planner.binder.relations.view_columns import as_created
 from sqlfront_planner.binder.scope import BoundQuery, Relation, Scope, ScopeColumn, named, relation
 from sqlfront_planner.binder.trees.handlers import failure, refuse_unknown, span, unparenthesized, unsupported
@@ -42,10 +43,16 @@ def bind_from(queries: Queries, select: exp.Expr, parent: Scope | None) -> Relat
     """
     source = select.args["from_"]
     refuse_unknown(source, frozenset({"this"}))
-    result = bind_relation(queries, source.this)
+    if _is_lateral_generator(source.this):
+        result = laterals.lateral_table(queries, None, source.this, parent)
+    else:
+        result = bind_relation(queries, source.this)
     for join in select.args.get("joins") or []:
         if str(join.args.get("kind") or "") == "CROSS":
             refuse_unknown(join, frozenset({"this", "kind"}))
+            if _is_lateral_generator(join.this):
+                result = laterals.lateral_table(queries, result, join.this, parent)
+                continue
             result = joins.side_by_side(result, bind_relation(queries, join.this), JoinKind.INNER)
         else:
             result = _joined(queries, result, join, parent)
@@ -69,7 +76,14 @@ def bind_relation(queries: Queries, node: exp.Expr) -> Relation:
             raise unsupported(f"{type(node).__name__.upper()} in FROM", node)
 
 
+def _is_lateral_generator(node: exp.Expr) -> bool:
+    """Return whether an item of FROM is LATERAL before a call of a function."""
+    return isinstance(node, exp.Lateral) and isinstance(node.this, exp.Anonymous)
+
+
 def _joined(queries: Queries, left: Relation, node: exp.Join, parent: Scope | None) -> Relation:
+    if _is_lateral_generator(node.this):
+        return laterals.lateral_join(queries, left, node, parent)
     kind = joins.join_kind(node)
     right = bind_relation(queries, node.this)
     return joins.bind_join(queries, kind, left, right, node, parent)
@@ -81,6 +95,8 @@ def _joined(queries: Queries, left: Relation, node: exp.Join, parent: Scope | No
 def _table(queries: Queries, node: exp.Table) -> Relation:
     if isinstance(node.this, exp.Anonymous):
         refuse_unknown(node, frozenset({"this", "alias"}))
+        if (call := generator_of(node.this)) is not None:
+            return laterals.table_of_generator(queries, call, node)
         table_of = table_functions.table_function(queries, node.this, node)
         return _aliased(_scan(queries, table_of, "range", ()), node)
     refuse_unknown(node, frozenset({"this", "db", "catalog", "alias"}))

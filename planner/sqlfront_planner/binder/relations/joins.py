@@ -85,6 +85,15 @@ def bind_join(
     if condition is None:
         return joined
     both = side_by_side(left, right, JoinKind.INNER) if kind in FILTERING_JOINS else joined
+    bound = join_condition(queries, both, condition, parent)
+    plan = joined.plan
+    assert isinstance(plan, LogicalJoin)
+    return replace(joined, plan=replace(plan, condition=bound))
+
+
+def join_condition(queries: Queries, both: Relation, condition: exp.Expr, parent: Scope | None) -> Expr:
+    """Bind the ``condition`` of ON over ``both``, the joined relations. Raises
+    JOIN_CONDITION_IS_NOT_BOOLEAN_TYPE."""
     binder = ExpressionBinder(queries, both.scope(parent), Clause.JOIN)
     bound = binder.bind(condition)
     if bound.type != BOOLEAN:
@@ -96,9 +105,7 @@ def bind_join(
         )
     if condition.find(exp.Query) is not None:
         outer_columns.refuse_correlated(bound, "in ON", condition)
-    plan = joined.plan
-    assert isinstance(plan, LogicalJoin)
-    return replace(joined, plan=replace(plan, condition=bound))
+    return bound
 
 
 def side_by_side(left: Relation, right: Relation, kind: JoinKind) -> Relation:

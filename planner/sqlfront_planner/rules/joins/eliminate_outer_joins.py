@@ -4,11 +4,13 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
+from sqlfront_engine.generators import Generator
 from sqlfront_engine.join_kinds import JoinKind
 from sqlfront_planner.expressions.rewriting import null_rejected_columns, strict_columns
 from sqlfront_planner.logical import (
     LogicalAggregate,
     LogicalFilter,
+    LogicalGenerate,
     LogicalJoin,
     LogicalPlan,
     LogicalProject,
@@ -59,6 +61,11 @@ def _visit(plan: LogicalPlan, rejected: Rejected) -> LogicalPlan:
         case LogicalWindow():
             # Rows that are dropped above the window still count in the frames of other rows.
             return _over(plan, [frozenset()])
+        case LogicalGenerate():
+            below = frozenset(place for place in rejected if place < plan.input.width)
+            if not plan.outer and plan.generator not in (Generator.STACK, Generator.JSON_TUPLE):
+                below |= strict_columns(plan.arguments[0])  # null gives no rows
+            return _over(plan, [below])
         case LogicalJoin():
             return _visit_join(plan, rejected)
         case _:

@@ -22,6 +22,7 @@ from sqlfront_planner.expressions.rewriting import (
 from sqlfront_planner.logical import (
     LogicalAggregate,
     LogicalFilter,
+    LogicalGenerate,
     LogicalJoin,
     LogicalPlan,
     LogicalProject,
@@ -88,6 +89,8 @@ def _push(plan: LogicalPlan, parts: Parts) -> LogicalPlan:
             return _push_aggregate(plan, parts)
         case LogicalWindow():
             return _push_window(plan, parts)
+        case LogicalGenerate():
+            return _push_generate(plan, parts)
         case LogicalSort(limit=None, offset=0):
             return _over(plan, parts)
         case LogicalSetOperation():
@@ -169,6 +172,17 @@ def _push_window(plan: LogicalWindow, parts: Parts) -> LogicalPlan:
     with the same values in these columns."""
     keys = {item.ordinal for item in plan.partition if isinstance(item, Column)}
     movable = tuple(part for part in parts if (used := columns_used(part)) and used <= keys)
+    fixed = tuple(part for part in parts if part not in movable)
+    return filtered(_over(plan, movable), fixed)
+
+
+def _push_generate(plan: LogicalGenerate, parts: Parts) -> LogicalPlan:
+    """Push the conditions that read only the input's columns, since they keep or drop all rows made of an
+    input row. A condition stays above a nondeterministic generator, as in Spark."""
+    width = plan.input.width
+    if not all(map(is_deterministic, plan.arguments)):
+        return filtered(_over(plan, ()), parts)
+    movable = tuple(part for part in parts if max(columns_used(part), default=width) < width)
     fixed = tuple(part for part in parts if part not in movable)
     return filtered(_over(plan, movable), fixed)
 

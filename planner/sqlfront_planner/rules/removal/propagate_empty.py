@@ -4,6 +4,7 @@ from sqlfront_engine.join_kinds import JoinKind
 from sqlfront_planner.logical import (
     LogicalAggregate,
     LogicalFilter,
+    LogicalGenerate,
     LogicalJoin,
     LogicalLimit,
     LogicalPlan,
@@ -48,7 +49,14 @@ def _propagate(plan: LogicalPlan) -> LogicalPlan:
             return _empty(plan)
         case LogicalLimit(count=0) | LogicalSort(limit=0):
             return _empty(plan)
-        case LogicalFilter() | LogicalProject() | LogicalSort() | LogicalLimit() | LogicalWindow():
+        case (
+            LogicalFilter()
+            | LogicalProject()
+            | LogicalSort()
+            | LogicalLimit()
+            | LogicalWindow()
+            | LogicalGenerate()
+        ):
             return _empty(plan) if is_empty(plan.input) else plan
         case LogicalAggregate(keys=(_, *_)):
             return _empty(plan) if is_empty(plan.input) else plan

@@ -9,6 +9,7 @@ from sqlfront_planner.logical import (
     JoinKey,
     LogicalAggregate,
     LogicalFilter,
+    LogicalGenerate,
     LogicalJoin,
     LogicalLimit,
     LogicalPlan,
@@ -64,6 +65,8 @@ def _prune(plan: LogicalPlan, needed: Needed) -> Pruned:
             return _prune_aggregate(plan, needed)
         case LogicalWindow():
             return _prune_window(plan, needed)
+        case LogicalGenerate():
+            return _prune_generate(plan, needed)
         case LogicalSort():
             child, places = _prune(plan.input, needed | {key.ordinal for key in plan.keys})
             keys = tuple(SortKey(places[key.ordinal], key.order) for key in plan.keys)
@@ -208,6 +211,18 @@ def _prune_window(plan: LogicalWindow, needed: Needed) -> Pruned:
     child, places = _prune(plan.input, _some(plan.input, read))
     node = map_operands(smaller, lambda operand: remap(operand, places)).with_inputs((child,))
     added = {width + place: child.width + position for position, place in enumerate(kept)}
+    return _narrow(node, places | added, needed)
+
+
+def _prune_generate(plan: LogicalGenerate, needed: Needed) -> Pruned:
+    """Prune the input; the generated columns that no node above reads are projected away, so that the lowered
+    operator doesn't make them."""
+    width = plan.input.width
+    through = frozenset(place for place in needed if place < width)
+    read = through.union(*(columns_used(argument) for argument in plan.arguments))
+    child, places = _prune(plan.input, read)
+    node = map_operands(plan, lambda operand: remap(operand, places)).with_inputs((child,))
+    added = {width + place: child.width + place for place in range(len(plan.names))}
     return _narrow(node, places | added, needed)
 
 

@@ -5,6 +5,7 @@ from typing import Final
 from sqlfront_planner.logical import (
     LogicalAggregate,
     LogicalFilter,
+    LogicalGenerate,
     LogicalLimit,
     LogicalPlan,
     LogicalProject,
@@ -54,7 +55,7 @@ def _visit(plan: LogicalPlan, *, ordered: bool) -> LogicalPlan:
             return _visit(plan.input, ordered=False)
         case LogicalLimit():
             below = True
-        case LogicalProject() | LogicalFilter():
+        case LogicalProject() | LogicalFilter() | LogicalGenerate():
             below = ordered
         case LogicalAggregate():
             below = any(call.function in ORDER_SENSITIVE for call in plan.calls)

@@ -20,6 +20,7 @@ from sqlfront_planner.logical import (
     InSubquery,
     LogicalAggregate,
     LogicalFilter,
+    LogicalGenerate,
     LogicalJoin,
     LogicalLimit,
     LogicalPlan,
@@ -93,6 +94,11 @@ def _unnest(node: LogicalPlan, settings: Settings) -> LogicalPlan:
             attaching = _Attaching(node.input, settings)
             operands = tuple(attaching.value(operand) for operand in node.operands())
             return node.with_operands(operands).with_inputs((attaching.plan,))
+        case LogicalGenerate():
+            attaching = _Attaching(node.input, settings)
+            operands = tuple(attaching.value(operand) for operand in node.operands())
+            plan = node.with_operands(operands).with_inputs((attaching.plan,))
+            return selected(plan, [*range(node.input.width), *range(attaching.plan.width, plan.width)])
         case LogicalJoin(kind=JoinKind.INNER, keys=(), condition=Expr() as condition):
             return _unnest(
                 LogicalFilter(LogicalJoin(node.left, node.right, JoinKind.INNER), condition), settings
