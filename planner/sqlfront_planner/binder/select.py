@@ -46,7 +46,6 @@ from sqlfront_values.expressions import Call, Expr, transform, walk
 from sqlfront_values.types import BOOLEAN
 
 if TYPE_CHECKING:
-    from sqlfront_planner.binder.generators import GeneratorCall
     from sqlfront_planner.binder.protocols import Queries
 
 _KNOWN: Final = frozenset(
@@ -173,7 +172,9 @@ class _Select(msgspec.Struct):
         if grouping is not None or self.aggregates.used or self.having is not None:
             self._group(grouping or group_by.Grouping())
         if self.generators.grouped is not None:
-            self._apply_grouped_generator(self.generators.grouped)
+            selected_generators.check_order([item.node for item in self.order])
+            self.plan, place = selected_generators.apply_grouped(self.generators.grouped, self.plan)
+            self._rewrite(place)
         self._apply_windows()
         if self.has_stand_ins:
             self._apply_aliases()
@@ -236,19 +237,6 @@ class _Select(msgspec.Struct):
         self.plan, self.scope, self.generators = selected_generators.bind_all(
             binder, self.plan, self.node.expressions
         )
-
-    def _apply_grouped_generator(self, call: "GeneratorCall") -> None:
-        """Generate rows of the groups, and replace the stand-ins for the generator's columns."""
-        selected_generators.check_order([(item.expression, item.node) for item in self.order])
-        generated = call.over(self.plan)
-        first = self.plan.width
-        columns = generated.row()[first:]
-
-        def place(item: Expr) -> Expr:
-            return columns[item.index] if isinstance(item, GeneratorOutput) else item
-
-        self.plan = generated
-        self._rewrite(lambda expression, node: transform(expression, place))
 
     def _bind_items(self, binder: ExpressionBinder) -> None:
         if not self.node.expressions:

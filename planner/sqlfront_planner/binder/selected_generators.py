@@ -7,7 +7,7 @@ items before it and other generators.
 In a SELECT with groups, one generator makes rows of the groups.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from msgspec.structs import replace
@@ -28,7 +28,7 @@ from sqlfront_planner.binder.trees.constants import may_be_position
 from sqlfront_planner.binder.trees.handlers import failure, refuse_unknown, unsupported
 from sqlfront_planner.logical import LogicalPlan
 from sqlfront_values.errors import ProgrammingError
-from sqlfront_values.expressions import Column, Expr, walk
+from sqlfront_values.expressions import Column, Expr, transform, walk
 from sqlfront_values.functions.aggregates.registry import lookup_aggregate
 
 #: The arguments of GROUP BY that hold grouping sets or ALL.
@@ -185,10 +185,24 @@ def bind_grouped(binder: ExpressionBinder, node: exp.Select) -> SelectedGenerato
     return SelectedGenerators({id(part): outputs}, call, call_of(part))
 
 
-def check_order(items: Sequence[tuple[Expr, exp.Expr]]) -> None:
+def apply_grouped(
+    call: GeneratorCall, plan: LogicalPlan
+) -> tuple[LogicalPlan, Callable[[Expr, exp.Expr], Expr]]:
+    """Return the plan that generates rows of ``plan``, the groups, and a rewriter of expressions that
+    replaces the stand-ins for the generator's columns."""
+    generated = call.over(plan)
+    columns = generated.row()[plan.width :]
+
+    def place(item: Expr) -> Expr:
+        return columns[item.index] if isinstance(item, GeneratorOutput) else item
+
+    return generated, lambda expression, node: transform(expression, place)
+
+
+def check_order(nodes: Sequence[exp.Expr]) -> None:
     """Raise UNSUPPORTED_EXPR_FOR_OPERATOR for an aggregate function in ORDER BY, which Spark evaluates above
     the generator."""
-    for _, node in items:
+    for node in nodes:
         if _holds_aggregate(node):
             raise failure(
                 "UNSUPPORTED_EXPR_FOR_OPERATOR",
