@@ -16,6 +16,8 @@ from sqlfront_values.expressions import (
     Chain,
     Column,
     Expr,
+    HigherOrder,
+    Lambda,
     Literal,
     Parameter,
     Previous,
@@ -23,6 +25,7 @@ from sqlfront_values.expressions import (
     SortKey,
     SortOrder,
     WindowCall,
+    map_columns,
 )
 from sqlfront_values.functions.registry import OPERATORS
 from sqlfront_values.stacks import deep
@@ -137,8 +140,29 @@ def _describe(expression: Expr) -> str:
             return describe_chain(expression, _describe)
         case Previous():
             return PREVIOUS
+        case HigherOrder(function=function):
+            operands = [*map(describe, expression.arguments)]
+            operands += [_lambda(one, expression.captured) for one in expression.lambdas]
+            return f"{function}({', '.join(operands)})"
         case _:
             return _extension(expression)
+
+
+def _lambda(function: Lambda, captured: Sequence[Expr]) -> str:
+    """Return the text of a lambda: its parameters are columns, with the names that the query gives them; a
+    captured value stands for the column that has it."""
+    names: dict[int, str] = {}
+
+    def shown(column: Column) -> Expr:
+        if column.ordinal >= function.parameters:
+            return captured[column.ordinal - function.parameters]
+        names[column.ordinal] = column.name
+        return column
+
+    body = describe(map_columns(function.body, shown))
+    texts = [f"{names.get(place, '')}#{place}" for place in range(function.parameters)]
+    head = texts[0] if len(texts) == 1 else f"({', '.join(texts)})"
+    return f"{head} -> {body}"
 
 
 #: Placeholder for the previous value in the text of a chain's link, until that value's text replaces it.

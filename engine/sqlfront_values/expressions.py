@@ -150,11 +150,42 @@ class Chain(Expr, frozen=True, tag_field="kind", tag=True):
         return Chain(self.type, children[0], children[1:])
 
 
+class Lambda(msgspec.Struct, frozen=True, array_like=True, tag_field="kind", tag=True):
+    """A function of ``parameters`` values, for a :class:`HigherOrder` call. Its ``body`` is an expression
+    over a row of its own: the columns ``0`` to ``parameters - 1`` are the parameters, the columns after them
+    the values that the call captures."""
+
+    parameters: int
+    body: "EngineExpr"
+
+
+class HigherOrder(Expr, frozen=True, tag_field="kind", tag=True):
+    """A call of a function that takes lambdas, such as ``transform(a, x -> x + b)``.
+
+    ``arguments`` are the operands that are no lambdas, in their order. ``captured`` are the parts of the
+    lambdas that read the row outside of the lambdas, such as ``b``: all lambdas of the call read their values
+    as columns, see :class:`Lambda`. The bodies are no children, since their columns are of other rows: code
+    that rewrites or collects columns sees all that the call reads in ``arguments`` and ``captured``. Code
+    that asks for a property of the whole computation uses :func:`walk_computation`."""
+
+    function: str
+    arguments: tuple["EngineExpr", ...]
+    captured: tuple["EngineExpr", ...]
+    lambdas: tuple[Lambda, ...]
+
+    def children(self) -> tuple[Expr, ...]:
+        return (*self.arguments, *self.captured)
+
+    def with_children(self, children: tuple[Expr, ...]) -> "HigherOrder":
+        count = len(self.arguments)
+        return HigherOrder(self.type, self.function, children[:count], children[count:], self.lambdas)
+
+
 if TYPE_CHECKING:
     EngineExpr: TypeAlias = Expr
 else:
     #: Any of the engine's own expressions: the base class to a type checker, the closed set to msgspec.
-    EngineExpr = Column | Literal | Parameter | RunValue | Call | Cast | Case | Chain | Previous
+    EngineExpr = Column | Literal | Parameter | RunValue | Call | Cast | Case | Chain | Previous | HigherOrder
 
 
 class AggregateCall(msgspec.Struct, frozen=True, array_like=True, tag_field="kind", tag=True):
@@ -241,6 +272,16 @@ def walk(expression: Expr) -> Iterator[Expr]:
         children = item.children()
         if children:
             waiting += reversed(children)
+
+
+def walk_computation(expression: Expr) -> Iterator[Expr]:
+    """Yield the expression, every expression below it, and those in the bodies of lambdas, whose columns are
+    columns of the lambdas' rows; parents first."""
+    for item in walk(expression):
+        yield item
+        if isinstance(item, HigherOrder):
+            for function in item.lambdas:
+                yield from walk_computation(function.body)
 
 
 def expressions_in(value: object) -> Iterator[Expr]:

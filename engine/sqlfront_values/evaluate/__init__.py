@@ -8,7 +8,8 @@ before its first batch. :func:`evaluate` and :func:`filter_batch` keep the compi
 Read :mod:`.rows` (the input of evaluation) and :mod:`.compiler` first (node by node), then :mod:`.lazy`
 (operands evaluated only for the rows that need them; :mod:`.fallible` gives the reason), :mod:`.selection`
 (filters) and :mod:`.boundary` (errors, and values that are too large for a batch). :mod:`.sharing` computes
-repeated subexpressions once, :mod:`.scaled` computes decimals as integers.
+repeated subexpressions once, :mod:`.scaled` computes decimals as integers. :mod:`.higher_order` evaluates
+functions that take lambdas, :mod:`.lambda_bodies` the lambdas, :mod:`.comparator_sort` sorts by one.
 """
 
 from collections.abc import Callable

@@ -21,6 +21,7 @@ from sqlfront_values.expressions import (
     Chain,
     Column,
     Expr,
+    HigherOrder,
     Literal,
     Parameter,
     Previous,
@@ -35,8 +36,10 @@ from sqlfront_values.stacks import on_fresh_stack
 from sqlfront_values.types import BOOLEAN, MAX_SHORT_PRECISION, STRING, is_decimal
 
 if TYPE_CHECKING:
+    from sqlfront_values.evaluate import higher_order
     from sqlfront_values.evaluate import lazy as lazy_forms
 else:
+    higher_order = lazy_module("sqlfront_values.evaluate.higher_order")
     lazy_forms = lazy_module("sqlfront_values.evaluate.lazy")
 
 _COALESCES: Final = frozenset({"coalesce", "nvl", "ifnull"})
@@ -123,10 +126,18 @@ class Compiler:
                 return self._case(expression)
             case Chain():
                 return self._chain(expression)
+            case HigherOrder():
+                return higher_order.compiled(expression, self.node, self._within().node)
             case Previous():
                 return lambda rows: rows.memo[_PREVIOUS]
             case Parameter() | RunValue() | _:
                 raise unknown(expression)
+
+    def _within(self) -> "Compiler":
+        """Return a compiler of the bodies of lambdas, which are evaluated over rows of their own."""
+        inside = Compiler(self._settings)
+        inside._depth = self._depth
+        return inside
 
     def _chain(self, chain: Chain) -> Evaluator:
         """Compile the chain to a closure that evaluates link after link, each with the previous value in the

@@ -1,5 +1,7 @@
 """Expressions that may raise: the evaluator must skip rows that don't need the value."""
 
+from typing import Final
+
 from sqlfront_values import casts
 from sqlfront_values.errors import InternalError
 from sqlfront_values.expressions import (
@@ -9,18 +11,23 @@ from sqlfront_values.expressions import (
     Chain,
     Column,
     Expr,
+    HigherOrder,
     Literal,
     Parameter,
     Previous,
     RunValue,
-    walk,
+    walk_computation,
 )
 from sqlfront_values.functions import registry
+
+#: Functions of lambdas that may raise although their lambdas do not: for null and repeated keys of maps, and
+#: comparisons without a result.
+_FAILING: Final = frozenset({"transform_keys", "array_sort"})
 
 
 def can_fail(expression: Expr) -> bool:
     """Return whether evaluating the expression, its operands included, may raise an error for some rows."""
-    return any(map(_fails_itself, walk(expression)))
+    return any(map(_fails_itself, walk_computation(expression)))
 
 
 def _fails_itself(expression: Expr) -> bool:
@@ -31,6 +38,8 @@ def _fails_itself(expression: Expr) -> bool:
             return False
         case Call():
             return entry_of(expression).fails(expression)
+        case HigherOrder(function=function):
+            return function in _FAILING
         case Cast(operand=operand, safe=safe):
             return not safe and casts.cast_can_fail(operand.type, expression.type)
         case _:
@@ -40,7 +49,9 @@ def _fails_itself(expression: Expr) -> bool:
 def is_deterministic(expression: Expr) -> bool:
     """Return whether the expression, its operands included, has the same value for the same row at every
     evaluation."""
-    return all(not isinstance(item, Call) or entry_of(item).deterministic for item in walk(expression))
+    return all(
+        not isinstance(item, Call) or entry_of(item).deterministic for item in walk_computation(expression)
+    )
 
 
 def entry_of(call: Call) -> "registry.ScalarFunction":

@@ -4,7 +4,7 @@ the rows."""
 from collections.abc import Sequence
 
 from sqlfront_values.evaluate.fallible import is_deterministic
-from sqlfront_values.expressions import Call, Cast, Chain, Column, Expr, Literal
+from sqlfront_values.expressions import Call, Cast, Chain, Column, Expr, HigherOrder, Literal
 from sqlfront_values.stacks import deep
 
 
@@ -83,5 +83,16 @@ def _own_part(node: Expr) -> object:
             return function, data_type
         case Cast(safe=safe, type=data_type):
             return safe, data_type
+        case HigherOrder(function=function, lambdas=lambdas, type=data_type):
+            return function, data_type, tuple([_whole_key(one.body) for one in lambdas])
         case _:
             return None
+
+
+def _whole_key(node: Expr) -> tuple[object, ...]:
+    """Return a key of the body of a lambda: bodies with equal keys compute the same. Unlike other nodes, the
+    parts of a body have no numbers, since the body's columns are of another row."""
+    children = node.children()
+    if not children:
+        return _leaf_key(node)
+    return (type(node), _own_part(node), tuple([_whole_key(child) for child in children]))

@@ -22,6 +22,8 @@ from sqlfront_values.expressions import (
     EngineExpr,
     Expr,
     FrameUnit,
+    HigherOrder,
+    Lambda,
     Literal,
     Parameter,
     Previous,
@@ -36,6 +38,7 @@ from tests.cluster.codec.values import LOGICAL, PHYSICAL, values
 
 COLUMN = Column(DATE, 3, "day")
 CALL = Call(BOOLEAN, "less", (COLUMN, Cast(DATE, Literal(STRING, "2024-02-29"), safe=True)))
+LISTS = pa.list_(INT)
 EXAMPLES = [
     COLUMN,
     Literal(decimal(12, 2), Decimal("1.50")),
@@ -45,6 +48,13 @@ EXAMPLES = [
     Cast(STRING, COLUMN),
     Case(INT, ((CALL, Literal(INT, 1)), (CALL, Literal(INT, 2))), Literal(INT, None)),
     Previous(INT),
+    HigherOrder(
+        LISTS,
+        "transform",
+        (Column(LISTS, 0, "a"),),
+        (COLUMN,),
+        (Lambda(1, Call(INT, "add", (Column(INT, 0, "x"), Column(INT, 1)))),),
+    ),
     Chain(INT, Literal(INT, 1), (Call(INT, "+", (Previous(INT), Literal(INT, 2))),)),
 ]
 ARGUMENTS = (COLUMN, Literal(INT, 1))
