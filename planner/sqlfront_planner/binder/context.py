@@ -18,6 +18,7 @@ from sqlfront_planner import types as coercion
 from sqlfront_planner.binder.scope import BoundQuery
 from sqlfront_planner.binder.trees.handlers import unsupported
 from sqlfront_planner.catalog import Catalog
+from sqlfront_planner.expressions.closures import LambdaVariable
 from sqlfront_planner.expressions.rewriting import is_fixed
 from sqlfront_planner.logical import LogicalPlan, LogicalScan
 from sqlfront_planner.statistics.number_line import number_of
@@ -296,7 +297,8 @@ class StatementContext(msgspec.Struct):
     relations. ``views_open`` are the views whose queries are being bound, outermost first; ``views`` holds
     the bound queries of views whose uses share a plan. ``subqueries`` holds the bound queries of subqueries
     in expressions, by the ids of node and scope; the entries refer to both, so that the ids stay unique.
-    ``moved`` holds the :class:`TimeShift` of each date or interval operation by the node's id. ``conditions``
+    ``moved`` holds the :class:`TimeShift` of each date or interval operation by the node's id;
+    ``lambdas`` holds the parameters of each bound lambda likewise, with the node. ``conditions``
     is the cache of :func:`~.expressions.literals.is_compared`. ``uses`` counts the uses of common table
     expressions, ``depth`` the expressions and queries around the current node.
     """
@@ -316,6 +318,7 @@ class StatementContext(msgspec.Struct):
     temporary: list[str] = msgspec.field(default_factory=list)
     views_open: tuple[str, ...] = ()
     moved: dict[int, TimeShift] = msgspec.field(default_factory=dict)
+    lambdas: dict[int, tuple[exp.Lambda, tuple[LambdaVariable, ...]]] = msgspec.field(default_factory=dict)
     views: dict[str, BoundQuery] = msgspec.field(default_factory=dict)
     subqueries: dict[tuple[int, int], tuple[exp.Expr, object, BoundQuery]] = msgspec.field(
         default_factory=dict

@@ -13,6 +13,7 @@ from sqlglot import exp
 
 from sqlfront_planner.binder.context import StatementContext
 from sqlfront_planner.binder.scope import BoundQuery, Scope
+from sqlfront_planner.expressions.closures import LambdaVariable
 from sqlfront_values.expressions import Expr
 
 
@@ -72,6 +73,13 @@ class Binder(Protocol):
     @property
     def aliases(self) -> Mapping[str, Sequence[Expr]]:
         """The earlier columns of the select list, by lower-case name."""
+
+    @property
+    def variables(self) -> Mapping[str, LambdaVariable]:
+        """The parameters of the lambdas around the expression, by lower-case name."""
+
+    def within_lambda(self, variables: Sequence[LambdaVariable]) -> "Binder":
+        """Return a binder for the body of a lambda with these parameters."""
 
     def bind(self, node: exp.Expr) -> Expr:
         """Return the typed expression of a node."""

@@ -24,6 +24,7 @@ from sqlfront_values.expressions import (
     Chain,
     Column,
     Expr,
+    HigherOrder,
     Literal,
     Parameter,
     Previous,
@@ -151,6 +152,8 @@ def is_deterministic(expression: Expr) -> bool:
         if isinstance(item, Call) and not _is_deterministic_itself(item):
             return False
         items += item.children()
+        if isinstance(item, HigherOrder):
+            items += [function.body for function in item.lambdas]
     return True
 
 
@@ -179,6 +182,8 @@ def _is_fixed_itself(expression: Expr) -> bool:
             return True
         case Call():
             return _is_deterministic_itself(expression)
+        case HigherOrder(lambdas=lambdas):
+            return all(is_deterministic(function.body) for function in lambdas)
         case _:
             return False
 

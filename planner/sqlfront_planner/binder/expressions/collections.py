@@ -10,6 +10,7 @@ from sqlglot import exp
 from sqlfront_planner.binder.expressions.arguments import CallBinders, call_function, coerce, function_name
 from sqlfront_planner.binder.expressions.expression_binder import ExpressionBinder, unify
 from sqlfront_planner.binder.trees.handlers import failure, unsupported
+from sqlfront_planner.expressions.closures import LambdaVariable
 from sqlfront_planner.types import least_common_type
 from sqlfront_values import types
 from sqlfront_values.errors import Error
@@ -26,6 +27,13 @@ def subscript(binder: ExpressionBinder, operand: Expr, index: Expr, node: exp.Ex
     whole number."""
     if pa.types.is_map(operand.type):
         return _value(binder, (Kind.MAP, operand.type.key_type), operand, index, node)
+    if operand.type != types.VOID and not pa.types.is_nested(operand.type):
+        raise failure(
+            "INVALID_EXTRACT_BASE_FIELD_TYPE",
+            f'Can\'t extract a value from "{binder.name(node.this)}". Need a complex type [STRUCT, ARRAY,'
+            f' MAP] but got "{types.sql_name(operand.type)}".',
+            node,
+        )
     if index.type != types.VOID and not is_integral(index.type):
         raise _wrong(binder, 1, '"INTEGRAL"', index, node)
     return call_function(binder, "get_item", [operand, index], node)
@@ -128,14 +136,22 @@ def _map_concat(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
 
 def _arrays_zip(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
     """Bind ``arrays_zip`` to an array of structs. A field has the column's name if the argument is a column,
-    else the argument's position, counted from 0."""
-    typed = call_function(binder, "arrays_zip", binder.bind_all(node.expressions), node)
+    else the argument's position, counted from 0; a lambda's parameter has the name of its declaration."""
+    operands = binder.bind_all(node.expressions)
+    typed = call_function(binder, "arrays_zip", operands, node)
     assert isinstance(typed, Call)
-    fields = [
-        (part.output_name if isinstance(part, exp.Column | exp.Dot) else str(place), operand.type.value_type)
-        for place, (part, operand) in enumerate(zip(node.expressions, typed.arguments, strict=True))
+    names = [
+        _zipped_name(part, operand, place)
+        for place, (part, operand) in enumerate(zip(node.expressions, operands, strict=True))
     ]
+    fields = [(name, operand.type.value_type) for name, operand in zip(names, typed.arguments, strict=True)]
     return Call(pa.list_(pa.struct(fields)), typed.function, typed.arguments)
+
+
+def _zipped_name(part: exp.Expr, operand: Expr, place: int) -> str:
+    if isinstance(operand, LambdaVariable):
+        return operand.name
+    return str(part.output_name) if isinstance(part, exp.Column | exp.Dot) else str(place)
 
 
 def _with_value(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:

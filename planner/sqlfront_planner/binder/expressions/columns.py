@@ -37,6 +37,13 @@ def bind_column(binder: ExpressionBinder, node: exp.Column) -> Expr:
     return resolve(binder, parts_of(node), node)
 
 
+@handles(exp.Identifier, arguments="this quoted")
+def bind_identifier(binder: ExpressionBinder, node: exp.Identifier) -> Expr:
+    """Bind a name in the body of a lambda: sqlglot's tree has bare identifiers where a lambda's parameter is
+    read."""
+    return resolve(binder, (node.name,), node)
+
+
 @handles(exp.Star, arguments="")
 def bind_star(binder: ExpressionBinder, node: exp.Star) -> Expr:
     """Raise INVALID_USAGE_OF_STAR_OR_REGEX for a star at a place where SQL allows none. Select lists,
@@ -71,6 +78,9 @@ def resolve(binder: ExpressionBinder, parts: tuple[str, ...], node: exp.Expr) ->
 
     Raises ProgrammingError: AMBIGUOUS_REFERENCE, or UNRESOLVED_COLUMN with the nearest known names.
     """
+    variable = binder.variables.get(parts[0].lower()) if binder.variables else None
+    if variable is not None:
+        return _fields(binder, variable, parts[1:], node)
     output, is_order = binder.output, binder.clause is Clause.ORDER_BY
     if output is not None and is_order and not binder.inside_aggregate:
         expression = _output(binder, parts, node)

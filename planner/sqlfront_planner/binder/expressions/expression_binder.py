@@ -22,6 +22,7 @@ from sqlfront_planner.binder.names.expression_names import name_of
 from sqlfront_planner.binder.scope import Scope
 from sqlfront_planner.binder.trees.handlers import failure, handler_of, refuse_unknown, span, unsupported
 from sqlfront_planner.expressions import preimages
+from sqlfront_planner.expressions.closures import LambdaVariable
 from sqlfront_values import types
 from sqlfront_values.errors import Error
 from sqlfront_values.expressions import Cast, Expr, Literal
@@ -100,7 +101,8 @@ class ExpressionBinder(msgspec.Struct):
     such calls. ``aliases`` are the select list's earlier columns by lower-case name; ``aliases_used``
     collects the names of the aliases read. ``output`` has the select list's names if the clause can read
     them, else None. ``named_windows`` has the definitions of the WINDOW clause. ``inside_aggregate`` is True
-    within an aggregate's arguments.
+    within an aggregate's arguments. ``variables`` are the parameters of the lambdas around the expression, by
+    lower-case name; ``inside_lambda`` is True within a function's argument that is, or stands for, a lambda.
     """
 
     queries: "Queries"
@@ -113,6 +115,8 @@ class ExpressionBinder(msgspec.Struct):
     output: OutputNames | None = None
     named_windows: Mapping[str, exp.Window] = msgspec.field(default_factory=dict)
     inside_aggregate: bool = False
+    variables: Mapping[str, LambdaVariable] = msgspec.field(default_factory=dict)
+    inside_lambda: bool = False
 
     @property
     def context(self) -> StatementContext:
@@ -152,6 +156,12 @@ class ExpressionBinder(msgspec.Struct):
         """Return a copy of the binder with this value of ``inside_aggregate``: True for the arguments of an
         aggregate, False for expressions outside of aggregates."""
         return replace(self, inside_aggregate=inside_aggregate)
+
+    def within_lambda(self, variables: Sequence[LambdaVariable]) -> "ExpressionBinder":
+        """Return a copy of the binder for the body of a lambda with these parameters, which hide columns, and
+        other lambdas' parameters, of the same names."""
+        known = {**self.variables, **{variable.name.lower(): variable for variable in variables}}
+        return replace(self, variables=known, inside_lambda=True)
 
     def name(self, node: exp.Expr) -> str:
         """Return the text by which Spark shows a node in names of result columns and in messages."""

@@ -163,8 +163,8 @@ def bind_interval(binder: ExpressionBinder, node: exp.Interval) -> Expr:
 @handles(exp.CurrentDate, exp.CurrentTimestamp, arguments="")
 def bind_current(binder: ExpressionBinder, node: exp.CurrentDate | exp.CurrentTimestamp) -> Expr:
     """Bind ``current_date`` or ``current_timestamp`` without parentheses, whose value is fixed once per run;
-    a column of the same name takes precedence."""
+    a column, or a lambda's parameter, of the same name takes precedence."""
     name, kind = CURRENT[type(node)]
-    if binder.scope.resolve((name,)) is not None:
+    if name in binder.variables or binder.scope.resolve((name,)) is not None:
         return binder.bind(exp.column(name))
     return RunValue(kind, name)

@@ -14,6 +14,7 @@ from sqlfront_planner.binder.trees.handlers import (
 )
 from sqlfront_planner.logical import Exists, InSubquery, LogicalPlan, LogicalProject, ScalarSubquery
 from sqlfront_planner.types import least_common_type, names_of
+from sqlfront_values.errors import Error
 from sqlfront_values.expressions import Column, Expr
 from sqlfront_values.types import BOOLEAN
 
@@ -89,6 +90,17 @@ def in_subquery(binder: ExpressionBinder, node: exp.In, query: exp.Expr) -> Expr
     )
 
 
+def subquery_in_lambda(node: exp.Expr) -> Error:
+    """Make Spark's error for a subquery within a call of a function that takes lambdas."""
+    return failure(
+        "UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY.HIGHER_ORDER_FUNCTION",
+        "Unsupported subquery expression: Subquery expressions are not supported within higher-order"
+        " functions. Please remove all subquery expressions from higher-order functions and then try the"
+        " query again.",
+        node,
+    )
+
+
 def _cast_columns(plan: LogicalPlan, row: tuple[Column, ...], kinds: list[pa.DataType]) -> LogicalPlan:
     if all(column.type == kind for column, kind in zip(row, kinds, strict=True)):
         return plan
@@ -97,4 +109,6 @@ def _cast_columns(plan: LogicalPlan, row: tuple[Column, ...], kinds: list[pa.Dat
 
 
 def _bind(binder: ExpressionBinder, query: exp.Expr) -> BoundQuery:
+    if binder.inside_lambda:
+        raise subquery_in_lambda(query)
     return binder.queries.within(query, binder.scope)

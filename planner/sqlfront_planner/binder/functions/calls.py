@@ -25,6 +25,7 @@ from sqlfront_planner.binder.functions.aggregates import bind_aggregate, bind_gr
 from sqlfront_planner.binder.functions.constructors import CONSTRUCTORS
 from sqlfront_planner.binder.functions.date_functions import DATE_FUNCTIONS
 from sqlfront_planner.binder.generator_calls import GENERATORS
+from sqlfront_planner.binder.functions.lambdas import LAMBDA_FUNCTIONS
 from sqlfront_planner.binder.names.shown_names import quoted
 from sqlfront_planner.binder.scope import columns_of_star
 from sqlfront_planner.binder.trees.handlers import failure, handles, unsupported
@@ -216,6 +217,7 @@ SPECIAL: Final[CallBinders] = {
     **DATE_FUNCTIONS,
     **CONSTRUCTORS,
     **COLLECTION_FUNCTIONS,
+    **LAMBDA_FUNCTIONS,
     **{name: (_cast_function(kind), 1, 1) for name, kind in CAST_FUNCTIONS.items()},
     **{name: (_run_value(kind, shown), 0, 0) for name, (kind, shown) in RUN_VALUES.items()},
     **{name: (_arithmetic_function(name), 2, 2) for name in _ARITHMETIC_FUNCTIONS},

@@ -15,6 +15,7 @@ from sqlfront_planner.binder.functions.aggregates import no_grouping_sets
 from sqlfront_planner.binder.groups.group_by import Grouping
 from sqlfront_planner.binder.outer_columns import replace_outer
 from sqlfront_planner.binder.trees.handlers import failure
+from sqlfront_planner.expressions.closures import OpenLambda, closed, opened
 from sqlfront_planner.expressions.rewriting import FALSE, TRUE
 from sqlfront_planner.expressions.same_meaning import is_same
 from sqlfront_planner.logical import (
@@ -30,7 +31,7 @@ from sqlfront_planner.logical import (
 )
 from sqlfront_planner.statistics.cardinality import Cardinality
 from sqlfront_values.errors import Error, ProgrammingError
-from sqlfront_values.expressions import AggregateCall, Case, Column, Expr, Literal
+from sqlfront_values.expressions import AggregateCall, Case, Column, Expr, HigherOrder, Literal
 from sqlfront_values.types import BOOLEAN, INT, TINYINT
 
 #: Grouping sets up to which each set is always a branch of the plan: planning so few branches takes less than
@@ -227,6 +228,8 @@ class GroupRow(msgspec.Struct, frozen=True):
                 return self._column(expression, len(self.keys) + self.call_count + index)
             case Column():
                 raise self._missing(expression, node)
+            case HigherOrder():
+                return self._over_lambdas(expression, node)
             case Subquery():
                 expression = replace_outer(expression, lambda column: self._outer(column, node))
         children = expression.children()
@@ -234,6 +237,13 @@ class GroupRow(msgspec.Struct, frozen=True):
         if all(new is old for new, old in zip(changed, children, strict=True)):
             return expression
         return expression.with_children(changed)
+
+    def _over_lambdas(self, call: HigherOrder, node: exp.Expr) -> Expr:
+        """Rewrite a call with lambdas. A key may be a part of a lambda's body, so that the bodies are opened
+        for the rewriting."""
+        lambdas = [OpenLambda(one.parameters, self.over(one.body, node)) for one in opened(call)]
+        arguments = tuple(self.over(argument, node) for argument in call.arguments)
+        return closed(HigherOrder(call.type, call.function, arguments, (), ()), lambdas)
 
     def over_order(self, expression: Expr, node: exp.Expr) -> Expr:
         """Return an expression of ORDER BY, which is over the input's row, rewritten as an expression over

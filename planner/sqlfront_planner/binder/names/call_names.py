@@ -7,6 +7,7 @@ from typing import Final
 
 from sqlglot import exp
 
+from sqlfront_planner.binder.names import lambda_names
 from sqlfront_planner.binder.names.shown_names import quoted
 from sqlfront_planner.binder.protocols import Binder
 from sqlfront_planner.binder.scope import star_columns
@@ -125,6 +126,8 @@ def call_text(node: exp.Expr, binder: Binder, text: Text) -> str:
     the text of an argument's node."""
     written = node.this if isinstance(node.this, str) else node.this.name
     name = str(written).removeprefix(FUNCTION_MARK).lower()
+    if lambda_names.takes_lambdas(name, len(node.expressions)):
+        return f"{name}({', '.join(lambda_names.argument_texts(name, node, text))})"
     special = _CALLS.get(name)
     if special is not None and len(node.expressions) in special[0]:
         return special[1]([text(part) for part in node.expressions])

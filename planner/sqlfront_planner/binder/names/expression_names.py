@@ -14,7 +14,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from sqlfront_planner.binder.context import MovedBy
-from sqlfront_planner.binder.names import call_names, window_names
+from sqlfront_planner.binder.names import call_names, lambda_names, window_names
 from sqlfront_planner.binder.trees import chains, interval_literals, precedence, type_names
 from sqlfront_planner.binder.trees.constants import CURRENT, constant_text, negative_literal, number
 from sqlfront_planner.binder.trees.handlers import field_name, parts_of, unparenthesized
@@ -231,6 +231,8 @@ def _negative(node: exp.Expr, binder: "Binder") -> str:
 
 def _current(node: exp.Expr, binder: "Binder") -> str:
     name, _ = CURRENT[type(node)]
+    if name in binder.variables:
+        return lambda_names.parameter_text((name,), binder)
     return f"{name}()" if binder.scope.resolve((name,)) is None else name
 
 
@@ -239,6 +241,8 @@ def _column(node: exp.Expr, binder: "Binder") -> str:
     if isinstance(node.this, exp.Star):
         return node.sql("spark")
     parts = parts_of(node)
+    if parts[0].lower() in binder.variables:
+        return lambda_names.parameter_text(parts, binder)
     match = binder.scope.resolve(parts)
     if match is None:
         if binder.aliases.get(parts[0].lower()):
@@ -462,6 +466,8 @@ _TEXTS: Final[dict[type[exp.Expr], Text]] = {
     exp.BitwiseNot: lambda node, binder: f"~{name_of(node.this, binder)}",
     exp.Paren: lambda node, binder: name_of(node.this, binder),
     exp.Column: _column,
+    exp.Identifier: lambda node, binder: lambda_names.parameter_text((node.name,), binder),
+    exp.Lambda: lambda node, binder: lambda_names.lambda_text(node, binder, name_of),
     exp.TryCast: _cast,
     exp.Not: _not,
     exp.NEQ: _not_equal,

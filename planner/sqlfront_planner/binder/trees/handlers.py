@@ -34,6 +34,7 @@ KINDS: Final = (
     "expressions.operators",
     "expressions.predicates",
     "functions.keyword_arguments",
+    "functions.lambdas",
     "expressions.subqueries",
     "windows",
 )
@@ -139,7 +140,7 @@ def field_name(node: exp.Expr, place: int) -> str:
     if isinstance(node, exp.Bracket):
         key = node.expressions[0]
         return str(key.this) if isinstance(key, exp.Literal) and key.is_string else f"col{place}"
-    is_name = isinstance(node, exp.Alias | exp.Column | exp.Dot)
+    is_name = isinstance(node, exp.Alias | exp.Column | exp.Dot | exp.Identifier)
     return node.output_name if is_name and node.output_name else f"col{place}"
 
 

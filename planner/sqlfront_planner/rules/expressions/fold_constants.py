@@ -6,12 +6,23 @@ from typing import Final
 
 import pyarrow as pa
 
-from sqlfront_planner.expressions.rewriting import rewrite_operands, within
+from sqlfront_planner.expressions.rewriting import is_deterministic, rewrite_operands, within
 from sqlfront_planner.logical import LogicalPlan, Subquery
 from sqlfront_values import evaluate
 from sqlfront_values.arrow.arrays import from_values, to_python
 from sqlfront_values.errors import DataError
-from sqlfront_values.expressions import Call, Case, Cast, Chain, Column, Expr, Literal, Parameter, Previous
+from sqlfront_values.expressions import (
+    Call,
+    Case,
+    Cast,
+    Chain,
+    Column,
+    Expr,
+    HigherOrder,
+    Literal,
+    Parameter,
+    Previous,
+)
 from sqlfront_values.functions import registry
 from sqlfront_values.room import TooLargeError
 from sqlfront_values.settings import Settings
@@ -104,6 +115,10 @@ def is_constant(expression: Expr, *, in_link: bool = False) -> bool:
                     return False
                 waiting += arguments
             case Cast() | Case() as node:
+                waiting += node.children()
+            case HigherOrder(lambdas=lambdas) as node:
+                if not all(is_deterministic(function.body) for function in lambdas):
+                    return False
                 waiting += node.children()
             case Chain(first=first, links=links):
                 if not all(is_constant(link, in_link=True) for link in links):
