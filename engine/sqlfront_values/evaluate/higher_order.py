@@ -21,7 +21,7 @@ from sqlfront_values.columns.lists import Lists, both_valid, entries, put_togeth
 from sqlfront_values.errors import Error, OperationalError
 from sqlfront_values.evaluate.comparator_sort import sorted_places
 from sqlfront_values.evaluate.fallible import can_fail, is_deterministic
-from sqlfront_values.evaluate.lambda_bodies import Body, Captured, CaptureTime, bodies_of, capture_time
+from sqlfront_values.evaluate.lambda_bodies import Body, Capture, Captured, bodies_of, captures_of
 from sqlfront_values.evaluate.rows import Evaluator, Rows
 from sqlfront_values.expressions import Expr, HigherOrder, Literal
 from sqlfront_values.functions.nested.array_shapes import within
@@ -34,13 +34,13 @@ Compile: TypeAlias = Callable[[Expr], Evaluator]
 
 class Run(msgspec.Struct, frozen=True, eq=False):
     """One evaluation of a call: the ``rows``, the evaluators of the arguments, each with whether its
-    evaluation can fail, the bodies, the captured values' evaluators, and the ``type`` of the result in the
+    evaluation can fail, the bodies, the captured values, and the ``type`` of the result in the
     form of :func:`kernel_type`."""
 
     rows: Rows
     arguments: tuple[tuple[Evaluator, bool], ...]
     bodies: tuple[Body, ...]
-    captures: tuple[tuple[Evaluator, CaptureTime], ...]
+    captures: tuple[Capture, ...]
     type: pa.DataType
 
     def argument(self, place: int, valid: Mask | None = None) -> pa.Array:
@@ -68,7 +68,7 @@ def compiled(call: HigherOrder, node: Compile, body: Compile) -> Evaluator:
     compiles expressions over the rows of a lambda."""
     function, data_type = _FUNCTIONS[call.function], kernel_type(call.type)
     arguments = tuple([(node(argument), can_fail(argument)) for argument in call.arguments])
-    captures = tuple([(node(value), capture_time(call, place)) for place, value in enumerate(call.captured)])
+    captures = captures_of(call, node)
     bodies = tuple(bodies_of(call, body))
     is_single = all(isinstance(value, Literal) for value in call.captured) and is_deterministic(call)
     nothing = physical(call.type)

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from enum import Enum
 from typing import Final
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 
@@ -35,8 +36,26 @@ class CaptureTime(Enum):
     """Before the lambda, for all rows."""
 
 
-def capture_time(call: HigherOrder, place: int) -> CaptureTime:
-    """Return the time at which the captured value number ``place`` of the call is computed."""
+class Capture(msgspec.Struct, frozen=True, eq=False):
+    """A captured value of a call: the ``evaluator`` that computes it, and the ``time`` of that. ``is_long``:
+    a single value may have many bytes, as an array may."""
+
+    evaluator: Evaluator
+    time: CaptureTime
+    is_long: bool
+
+
+def captures_of(call: HigherOrder, compiled: Callable[[Expr], Evaluator]) -> tuple[Capture, ...]:
+    """Compile the captured values of the call."""
+    return tuple(
+        [
+            Capture(compiled(value), _time(call, place), pa.types.is_nested(value.type))
+            for place, value in enumerate(call.captured)
+        ]
+    )
+
+
+def _time(call: HigherOrder, place: int) -> CaptureTime:
     if not can_fail(call.captured[place]):
         return CaptureTime.ANY
     reads = sum(
@@ -49,27 +68,26 @@ def capture_time(call: HigherOrder, place: int) -> CaptureTime:
 
 class Captured:
     """The values that the lambdas of a call capture, for the rows of one evaluation: ``rows`` are the rows of
-    the call, ``evaluators`` compute the values. ``needed`` are the numbers of the rows for which a body is
+    the call, ``captures`` are the call's. ``needed`` are the numbers of the rows for which a body is
     evaluated. A value is computed when a body first reads it, unless its time is before."""
 
-    def __init__(
-        self, rows: Rows, evaluators: Sequence[tuple[Evaluator, CaptureTime]], needed: Integers
-    ) -> None:
+    def __init__(self, rows: Rows, captures: Sequence[Capture], needed: Integers) -> None:
         self._rows = rows
-        self._evaluators = evaluators
+        self._captures = captures
         self._needed = needed
         self._columns: dict[int, pa.Array] = {}
         self._at_once: int | None = None
-        for place, (_, time) in enumerate(evaluators):
-            if time is CaptureTime.BEFORE:
+        for place, capture in enumerate(captures):
+            if capture.time is CaptureTime.BEFORE:
                 self.column(place)
 
     def elements_at_once(self) -> int:
         """Return the number of elements that a body is evaluated over at once: fewer if the values that each
         of them gets a copy of are long arrays."""
         if self._at_once is None:
-            sizes = [_largest(self.column(place)) for place in range(len(self._evaluators))]
-            self._at_once = max(1, min(_ELEMENTS, _CAPTURED_BYTES // max(1, sum(sizes))))
+            long = [place for place, capture in enumerate(self._captures) if capture.is_long]
+            size = sum(_largest(self.column(place)) for place in long)
+            self._at_once = max(1, min(_ELEMENTS, _CAPTURED_BYTES // max(1, size)))
         return self._at_once
 
     def column(self, place: int) -> pa.Array:
@@ -77,15 +95,15 @@ class Captured:
         needed."""
         known = self._columns.get(place)
         if known is None:
-            known = self._columns[place] = self._computed(*self._evaluators[place])
+            known = self._columns[place] = self._computed(self._captures[place])
         return known
 
-    def _computed(self, evaluator: Evaluator, time: CaptureTime) -> pa.Array:
+    def _computed(self, capture: Capture) -> pa.Array:
         length = self._rows.length
-        if time is not CaptureTime.INSIDE or len(self._needed) == length:
-            value = evaluator(self._rows)
+        if capture.time is not CaptureTime.INSIDE or len(self._needed) == length:
+            value = capture.evaluator(self._rows)
             return full_array(value, length) if isinstance(value, pa.Scalar) else value
-        value = evaluator(self._rows.select(row_indices(self._needed)))
+        value = capture.evaluator(self._rows.select(row_indices(self._needed)))
         if isinstance(value, pa.Scalar):
             return full_array(value, length)
         places = np.zeros(length, np.int64)

@@ -3,7 +3,8 @@ same if the operator allows it."""
 
 from typing import Final
 
-from sqlfront_values.expressions import Call, Expr, transform
+from sqlfront_planner.expressions.rewriting import nameless
+from sqlfront_values.expressions import Call, Expr, HigherOrder, Lambda, transform, walk
 
 _ASSOCIATIVE: Final = frozenset({"add", "multiply", "bit_and_op", "bit_or_op", "bit_xor_op", "and", "or"})
 _COMMUTATIVE: Final = _ASSOCIATIVE | {"equal"}
@@ -12,11 +13,25 @@ _MIRRORED: Final = {"greater": "less", "greater_equal": "less_equal"}
 
 def is_same(key: Expr, expression: Expr) -> bool:
     """Return whether an expression means the same as a grouping key; in Spark ``b + a`` equals ``a + b``, and
-    ``b > a`` equals ``a < b``."""
+    ``b > a`` equals ``a < b``. The names of lambdas' parameters make no difference."""
     if key == expression:
         return True
+    if key.type == expression.type and any(isinstance(item, HigherOrder) for item in walk(key)):
+        return _unnamed(key) == _unnamed(expression)
     both_calls = isinstance(key, Call) and isinstance(expression, Call) and key.type == expression.type
     return both_calls and meaning_of(key) == meaning_of(expression)
+
+
+def _unnamed(expression: Expr) -> Expr:
+    """Return the expression with bodies of lambdas without names of their columns."""
+    return transform(expression, _without_names)
+
+
+def _without_names(item: Expr) -> Expr:
+    if not isinstance(item, HigherOrder):
+        return item
+    lambdas = tuple([Lambda(one.parameters, nameless(_unnamed(one.body))) for one in item.lambdas])
+    return HigherOrder(item.type, item.function, item.arguments, item.captured, lambdas)
 
 
 def meaning_of(expression: Expr) -> Expr:
