@@ -282,7 +282,7 @@ def _entries(run: Run, place: int = 0) -> tuple[Lists, pa.Array, pa.Array]:
 def _transform_keys(run: Run) -> pa.Array:
     maps, keys, items = _entries(run)
     changed = run.bodies[0].elements([keys, items], maps.rows(), run.captured(maps.lengths > 0))
-    return make_map(run.type, changed, items, maps.lengths, maps.valid)
+    return make_map(run.type, changed, items, maps.lengths, maps.valid, as_given=True)
 
 
 def _transform_values(run: Run) -> pa.Array:

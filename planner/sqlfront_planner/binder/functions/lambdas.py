@@ -17,7 +17,7 @@ from sqlfront_planner.expressions.rewriting import holds_subquery
 from sqlfront_planner.types import least_common_type, mixes_strings, same_but_for_names
 from sqlfront_values import types
 from sqlfront_values.errors import Error
-from sqlfront_values.expressions import Expr, HigherOrder, walk
+from sqlfront_values.expressions import Expr, HigherOrder, Literal, walk
 from sqlfront_values.types import BOOLEAN, INT, VOID
 
 _ORDINALS: Final = ("first", "second", "third", "fourth")
@@ -84,7 +84,7 @@ class _Call:
             names = [part.name for part in node.expressions]
             self._check_names(names, len(kinds), len(kinds) if fewest is None else fewest, node)
             variables = [new_variable(kind, name) for kind, name in zip(kinds, names, strict=False)]
-            self.binder.context.lambdas[id(node)] = (node, tuple(variables))
+            self.binder.context.lambdas[id(node)] = (node, tuple(variables), False)
             body = self.binder.within_lambda(variables).bind(node.this)
         self._check_collected(body, node)
         return OpenLambda(tuple(variables), body)
@@ -132,7 +132,17 @@ class _Call:
         found = self.lambda_of(place, *kinds, fewest=fewest)
         if found.body.type not in (BOOLEAN, VOID):
             raise self.wrong(len(self.arguments) + place, '"BOOLEAN"', found.body.type)
-        return OpenLambda(found.parameters, cast_to(found.body, BOOLEAN))
+        return self.typed(place, found, BOOLEAN)
+
+    def typed(self, place: int, found: OpenLambda, data_type: pa.DataType) -> OpenLambda:
+        """Return the lambda number ``place`` of the call with its body cast to ``data_type``; a body of type
+        VOID becomes NULL, as which Spark also shows it."""
+        node = self.nodes[place]
+        if found.body.type != VOID or data_type == VOID:
+            return OpenLambda(found.parameters, cast_to(found.body, data_type))
+        if isinstance(node, exp.Lambda):
+            self.binder.context.lambdas[id(node)] = (node, found.parameters, True)
+        return OpenLambda(found.parameters, Literal(data_type, None))
 
     def result(self, data_type: pa.DataType, *lambdas: OpenLambda) -> Expr:
         """Return the bound call, of type ``data_type``."""
@@ -188,7 +198,7 @@ def _aggregate(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
     given = merge.body.type
     if given != VOID and not same_but_for_names(given, kind):
         raise call.wrong(2, f'"{types.sql_name(kind)}"', given)
-    merge = OpenLambda(merge.parameters, cast_to(merge.body, kind))
+    merge = call.typed(0, merge, kind)
     return call.result(finish[0].body.type if finish else kind, merge, *finish)
 
 

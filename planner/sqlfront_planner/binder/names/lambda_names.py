@@ -57,7 +57,9 @@ def lambda_text(node: exp.Expr, binder: "Binder", name_of: Callable[[exp.Expr, "
     if known is None:
         names = [part.name for part in node.expressions]
         return f"lambdafunction({', '.join([node.this.sql('spark'), *names])})"
-    return _lambda(name_of(node.this, binder.within_lambda(known[1])), len(known[1]))
+    _, parameters, is_null = known
+    body = "NULL" if is_null else name_of(node.this, binder.within_lambda(parameters))
+    return _lambda(body, len(parameters))
 
 
 def parameter_text(parts: tuple[str, ...], binder: "Binder") -> str:
