@@ -1,6 +1,7 @@
 """The syntax errors that Spark's parser raises for a text."""
 
 import re
+from collections.abc import Sequence
 from typing import Final
 
 from sqlfront_planner.syntax.lexer import MOST_TOKENS, Tokens, tokens_of, usual_tokens
@@ -34,7 +35,7 @@ def check_syntax(sql: str) -> None:
     """
     if len(sql) <= _SHORT:
         usual = usual_tokens(sql)
-        if usual and usual[0] not in _HIVE_WORDS and is_right(usual):
+        if usual and usual[0] not in _HIVE_WORDS and not _may_dash_window(usual) and is_right(usual):
             return
     if not sql.strip():
         raise spark_error("PARSE_EMPTY_STATEMENT", "Syntax error, unexpected empty statement.")
@@ -46,6 +47,8 @@ def check_syntax(sql: str) -> None:
     wrong = first_wrong_token(tokens)
     if wrong is not None:
         raise _wrong_at(tokens, wrong, sql)
+    if _may_dash_window(tokens.kinds):
+        _check_windows(tokens, sql)
     if not sql.isascii():
         _check_names(tokens, sql)
     if tokens.kinds[0] in _HIVE_WORDS and _is_hives(tokens):
@@ -116,13 +119,14 @@ def _is_bang(tokens: Tokens, place: int) -> bool:
 
 
 def _dashed_name(tokens: Tokens, place: int, sql: str) -> tuple[int, int] | None:
-    """Return the range (start, end) in the text of an unquoted name like ``a-b`` whose dash is the token at
-    position ``place``; None if the text would still be invalid with this name in backticks."""
+    """Return the range (start, end) in the text of a name like ``a-b``, not in backticks as a whole, whose
+    dash is the token at position ``place``; None if the text would still be invalid with this name in
+    backticks."""
     kinds, starts, ends = list(tokens.kinds), list(tokens.starts), list(tokens.ends)
     found: tuple[int, int] | None = None
     wrong: int | None = place
     while wrong is not None and 0 < wrong < len(kinds) - 1 and kinds[wrong] == "-":
-        if not all(sql[starts[beside]].isalpha() for beside in (wrong - 1, wrong + 1)):
+        if not all(_begins_name(sql[starts[beside]]) for beside in (wrong - 1, wrong + 1)):
             return None
         found = found or (starts[wrong - 1], ends[wrong + 1])
         kinds[wrong - 1], ends[wrong - 1] = "<quoted>", ends[wrong + 1]
@@ -130,6 +134,28 @@ def _dashed_name(tokens: Tokens, place: int, sql: str) -> tuple[int, int] | None
             del parts[wrong : wrong + 2]
         wrong = first_wrong_token(Tokens(kinds, starts, ends))
     return found if wrong is None else None
+
+
+def _begins_name(character: str) -> bool:
+    return character.isalpha() or character in "_`"
+
+
+def _may_dash_window(kinds: Sequence[str]) -> bool:
+    """Whether a dash may follow the name of a window in the text."""
+    return "OVER" in kinds and "-" in kinds
+
+
+def _check_windows(tokens: Tokens, sql: str) -> None:
+    """Raise INVALID_IDENTIFIER for ``OVER w - x``, in which Spark's parser reads ``w - x`` as the window's
+    name rather than as a difference; even for ``OVER w - CASE ...``."""
+    kinds = tokens.kinds
+    for place in range(2, len(kinds)):
+        if kinds[place] == "-" and kinds[place - 2] == "OVER":
+            dashed = _dashed_name(tokens, place, sql)
+            if dashed is None and kinds[place + 1] == "CASE":
+                dashed = (tokens.starts[place - 1], tokens.ends[place + 1])
+            if dashed is not None:
+                raise _invalid_name(dashed, sql)
 
 
 def _check_names(tokens: Tokens, sql: str) -> None:
@@ -140,7 +166,7 @@ def _check_names(tokens: Tokens, sql: str) -> None:
 
 
 def _invalid_name(place: tuple[int, int], sql: str) -> DatabaseError:
-    name = sql[slice(*place)]
+    name = "".join(sql[slice(*place)].replace("`", "").split())
     message = f"The unquoted identifier {name} is invalid and must be back quoted as: `{name}`."
     return _error("INVALID_IDENTIFIER", message, place, sql)
 
