@@ -158,6 +158,9 @@ class _Select(msgspec.Struct):
         if any(map(is_item, self.node.expressions)):
             self._bind_generators()
         binder = self._binder()
+        group = self.node.args.get("group")
+        if group is not None:
+            group_by.refuse_time_windows(group)
         self._bind_items(binder)
         grouping = self._bind_group(binder)
         distinct = self.node.args.get("distinct")
