@@ -78,7 +78,10 @@ class ViewEntry(NamedRelation, msgspec.Struct, frozen=True, eq=False):
 
     ``sees`` concerns a temporary view: the temporary relations, in lower case, that its query read at its
     creation; any other name in the query means a permanent relation, also later. None: all temporary
-    relations are visible."""
+    relations are visible.
+
+    ``time_zone``: the session's time zone when the view was made, in which its TIMESTAMP literals are read;
+    None = the zone of the session that reads the view."""
 
     name: str
     sql: str
@@ -88,6 +91,7 @@ class ViewEntry(NamedRelation, msgspec.Struct, frozen=True, eq=False):
     details: RelationDetails = NO_DETAILS
     schema: pa.Schema | None = None
     sees: frozenset[str] | None = None
+    time_zone: str | None = None
 
     @property
     def columns_at_creation(self) -> pa.Schema | None:

@@ -50,13 +50,15 @@ class FileRelation(msgspec.Struct, frozen=True, tag=True):
 class ViewRelation(msgspec.Struct, frozen=True, tag=True):
     """The entry of a view in the cluster's catalog. ``sql``: the text of the view's query. ``columns``: the
     names of the view's columns, which replace the names in the query; empty = the query's names. ``schema``:
-    the query's columns at the view's creation, None = not known."""
+    the query's columns at the view's creation, None = not known. ``time_zone``: the zone of the session that
+    made the view, None = not known."""
 
     name: str
     sql: str
     columns: tuple[str, ...]
     details: RelationDetails = NO_DETAILS
     schema: pa.Schema | None = None
+    time_zone: str | None = None
 
 
 class CachedRelation(msgspec.Struct, frozen=True, tag=True):
@@ -102,7 +104,9 @@ def encode_relation(entry: Entry, identity: Callable[[FileTable], str]) -> bytes
 
 def _relation(entry: Entry, identity: Callable[[FileTable], str]) -> Relation:
     if isinstance(entry, ViewEntry):
-        return ViewRelation(entry.name, entry.sql, entry.columns, entry.details, entry.schema)
+        return ViewRelation(
+            entry.name, entry.sql, entry.columns, entry.details, entry.schema, entry.time_zone
+        )
     match entry.table:
         case SpreadTable() as table:
             return MemoryRelation(entry.name, table.identity, entry.details)
@@ -148,6 +152,7 @@ class Tables:
                     relation.columns,
                     details=relation.details,
                     schema=relation.schema,
+                    time_zone=relation.time_zone,
                 )
             case MemoryRelation():
                 table = self._spread(relation.identity)

@@ -108,7 +108,14 @@ def _of_query(run: StatementRun, name: str, query: Query) -> Entry:
             raise
         return context.spark.query(last_part(name), query.text)
     sees = frozenset(map(str.lower, bound.temporary))
-    view = ViewEntry(last_part(name), query.text, temporary=True, schema=bound.plan.schema, sees=sees)
+    view = ViewEntry(
+        last_part(name),
+        query.text,
+        temporary=True,
+        schema=bound.plan.schema,
+        sees=sees,
+        time_zone=context.bind_settings.time_zone,
+    )
     present = context.catalog.lookup(name_parts(name))
     if present is not None and present.temporary:
         raise already_exists(view)

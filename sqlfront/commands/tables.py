@@ -277,6 +277,7 @@ def create_view(run: StatementRun, statement: CreateView) -> CommandOutcome:
         statement.scope.is_temporary,
         _database(statement.scope),
         statement.details,
+        time_zone=run.context.bind_settings.time_zone,
     )
     schema, read = _columns_of_view(run, query, view)
     names = schema if isinstance(schema, tuple) else schema.names
@@ -366,7 +367,8 @@ def alter_view(run: StatementRun, statement: AlterView) -> CommandOutcome:
         origin = origin_of(entry)
         if not isinstance(origin, ViewEntry):
             raise _view_expected(entry, "ALTER VIEW ... AS")
-        view = replace(origin, sql=query.text, columns=())
+        zone = run.context.bind_settings.time_zone
+        view = replace(origin, sql=query.text, columns=(), time_zone=zone)
         schema, read = _columns_of_view(run, query, view)
         names = schema if isinstance(schema, tuple) else schema.names
         _check_temporary(view, read)

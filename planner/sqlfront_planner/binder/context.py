@@ -301,7 +301,8 @@ class StatementContext(msgspec.Struct):
     ``lambdas`` holds the parameters of each bound lambda likewise, with the node, and whether Spark shows the
     body as NULL. ``conditions``
     is the cache of :func:`~.expressions.literals.is_compared`. ``uses`` counts the uses of common table
-    expressions, ``depth`` the expressions and queries around the current node.
+    expressions, ``depth`` the expressions and queries around the current node. ``zone`` is the session's time
+    zone, as ``settings`` have it but for the query of a view that was made in another zone.
     """
 
     catalog: Catalog
@@ -327,12 +328,16 @@ class StatementContext(msgspec.Struct):
         default_factory=dict
     )
     uses: int = 0
+    zone: str = ""
     _repeatable: set[int] = msgspec.field(default_factory=set)
     _held: list[LogicalPlan] = msgspec.field(default_factory=list)
     _filled: dict[int, Literal] = msgspec.field(default_factory=dict)
     _shared: dict[int, tuple[LogicalPlan, LogicalScan]] = msgspec.field(default_factory=dict)
     _snapshots: dict[int, tuple[Table, Snapshot]] = msgspec.field(default_factory=dict)
     _path_tables: dict[tuple[str, ...], Table | None] = msgspec.field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.zone = self.settings.time_zone
 
     def snapshot(self, table: Table) -> Snapshot:
         """Return the version of the table that the statement reads: the current version at the first call for

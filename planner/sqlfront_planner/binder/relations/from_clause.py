@@ -8,6 +8,7 @@ from collections.abc import Set
 from typing import Final
 
 import pyarrow as pa
+from msgspec.structs import replace
 from sqlglot import exp
 
 from sqlfront_connectors.base import Table
@@ -20,6 +21,7 @@ from sqlfront_planner.binder.names import shown_names
 from sqlfront_planner.binder.protocols import Queries
 from sqlfront_planner.binder.relations import joins, laterals, table_functions
 from sqlfront_planner.binder.relations.view_columns import as_created
+from sqlfront_planner.binder.relations.view_zones import refuse_other_zone
 from sqlfront_planner.binder.scope import BoundQuery, Relation, Scope, ScopeColumn, named, relation
 from sqlfront_planner.binder.trees.handlers import failure, refuse_unknown, span, unparenthesized, unsupported
 from sqlfront_planner.catalog import TableEntry, ViewEntry
@@ -154,12 +156,16 @@ def _view_query(queries: Queries, entry: ViewEntry, node: exp.Table) -> BoundQue
     if name in context.views_open:
         raise failure("RECURSIVE_VIEW", f"Recursive view {shown_names.quoted((entry.name,))} detected.", node)
     before, catalog, literals = context.views_open, context.catalog, context.literals
+    settings, zone = context.settings, entry.time_zone or context.zone
     context.views_open, context.literals = (*before, name), {}  # positions refer to the view's text
-    context.catalog = catalog.seen_by(entry)
+    context.catalog, context.settings = catalog.seen_by(entry), replace(settings, time_zone=zone)
     try:
         bound = queries.alone().bind(parse_query(entry.sql).tree)
     finally:
         context.views_open, context.catalog, context.literals = before, catalog, literals
+        context.settings = settings
+    if zone != context.zone:
+        refuse_other_zone(entry.name, bound.plan)
     plan = as_created(bound.plan, bound.names, entry)
     if plan is not bound.plan:
         bound = BoundQuery(plan, tuple(plan.schema.names))
