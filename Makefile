@@ -105,7 +105,7 @@ doors: $(DOORS_READY)  ## Real libraries, notebooks, the site in Chromium, and l
 
 oracle: $(DEV_READY)  ## Ask a live Spark for every stored answer again; 3,000 odd files and random DDL beside it (needs Java)
 	@$(BIN)/python demo/prepare.py
-	$(BIN)/python -m tests.oracle.complete --check tests/slt tests/demo/flights.slt
+	$(BIN)/python -m tests.oracle.complete --check tests/slt tests/oracle/notebooks tests/demo/flights.slt
 	$(BIN)/python -m tests.tpch.complete --check
 	$(BIN)/python -m tests.oracle.files.run --count 3000 --seed 16
 	$(BIN)/python -m tests.oracle.ddl.run --count 60 --seed 1

@@ -24,6 +24,17 @@ each, values as `values` writes them. Marks after `query`: `ordered`, the rows' 
 ORDER BY leaves no ties, or ties are equal rows); `approximate`, floats agree to 1e-9 relative (for float
 aggregates). A statement may expect an error too.
 
+A line `onlyif spark` or `onlyif sqlfront` before a block has the other one leave the block out: sqlfront
+merges into a table, where Spark's built-in tables are given the rows of an equivalent SELECT:
+
+    onlyif sqlfront
+    statement
+    MERGE INTO t USING s ON t.id = s.id WHEN MATCHED THEN DELETE
+
+    onlyif spark
+    statement
+    INSERT OVERWRITE t SELECT * FROM t_before LEFT ANTI JOIN s USING (id)
+
 Spark answers a file in one session with a database of its own, sqlfront in one new connection.
 """
 
@@ -39,6 +50,9 @@ from tests.oracle.values import quoted
 
 SEPARATOR = "----"
 MARKS = frozenset({"ordered", "approximate"})
+SPARK, SQLFRONT = "spark", "sqlfront"
+
+_ONLY = "onlyif "
 
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z_0-9]*")
 _NAME = re.compile(r"`((?:[^`]|``)*)`|([A-Za-z_][A-Za-z_0-9]*)")
@@ -56,7 +70,8 @@ class Record:
     """One block with SQL in it.
 
     `line` is that of its SQL; `expected` is None for a query that Spark hasn't answered yet and for a
-    statement that must succeed; `comment` holds the lines before it, as written.
+    statement that must succeed; `comment` holds the lines before it, as written; `only` names the one who
+    runs it, None = both.
     """
 
     file: str
@@ -66,6 +81,7 @@ class Record:
     sql: str
     expected: Outcome | None
     comment: tuple[str, ...] = ()
+    only: str | None = None
 
     @property
     def place(self) -> str:
@@ -115,7 +131,8 @@ def write(path: Path, content: list[Block]) -> None:
 def record_text(record: Record) -> str:
     """A record as it stands in a file."""
     word = "query" if record.is_query else "statement"
-    lines = [*record.comment, " ".join([word, *sorted(record.marks, reverse=True)]), record.sql]
+    only = [] if record.only is None else [_ONLY + record.only]
+    lines = [*record.comment, *only, " ".join([word, *sorted(record.marks, reverse=True)]), record.sql]
     if record.expected is not None:
         lines += [SEPARATOR, outcome_text(record.expected)]
     return "\n".join(lines)
@@ -162,6 +179,14 @@ def _block(file: str, line: int, chunk: str) -> Block:
     start = next((i for i, text in enumerate(lines) if not text.startswith("#")), len(lines))
     if start == len(lines):
         return chunk
+    comment = tuple(lines[:start])
+    only = lines[start].removeprefix(_ONLY) if lines[start].startswith(_ONLY) else None
+    if only is not None:
+        start += 1
+        if only not in (SPARK, SQLFRONT) or start == len(lines):
+            raise SltError(
+                f"{file}:{line + start - 1}: expected 'onlyif spark' or 'onlyif sqlfront' and a block"
+            )
     word, *marks = lines[start].split()
     if word not in ("statement", "query") or not MARKS.issuperset(marks) or (marks and word == "statement"):
         expected = "'statement' or 'query [ordered] [approximate]'"
@@ -178,7 +203,8 @@ def _block(file: str, line: int, chunk: str) -> Block:
         marks=frozenset(marks),
         sql="\n".join(body[:end]),
         expected=_expected(answer, f"{file}:{line + start + end + 2}") if answer else None,
-        comment=tuple(lines[:start]),
+        comment=comment,
+        only=only,
     )
 
 

@@ -13,10 +13,11 @@ import sqlglot.errors
 from tests.oracle import slt
 from tests.oracle.answers import Answer, Column, Failure, difference
 from tests.oracle.complete import SLT_FOLDER, files
+from tests.oracle.notebooks.runs import FOLDER
 from tests.oracle.slt import Record, SltError
 from tests.oracle.values import text
 
-FILES = list(files([SLT_FOLDER]))
+FILES = list(files([SLT_FOLDER, FOLDER]))
 DOUBLES = (Column("k", "int"), Column("x", "double"))
 
 
@@ -72,6 +73,26 @@ def test_file_is_written_as_it_was_read(path: Path, tmp_path: Path) -> None:
     slt.write(tmp_path / path.name, slt.blocks(path))
 
     assert (tmp_path / path.name).read_text(encoding="utf-8") == path.read_text(encoding="utf-8")
+
+
+def test_block_of_one_side_says_whose_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "one.slt"
+    path.write_text("# why\nonlyif spark\nstatement\nDROP TABLE t\n", encoding="utf-8")
+
+    (record,) = slt.read(path)
+
+    assert (record.only, record.line, record.sql) == (slt.SPARK, 4, "DROP TABLE t")
+    slt.write(path, [record])
+    assert slt.read(path) == [record]
+
+
+@pytest.mark.parametrize("content", ["onlyif postgres\nstatement\nSELECT 1", "onlyif spark"])
+def test_unknown_side_is_refused(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "bad.slt"
+    path.write_text(content, encoding="utf-8")
+
+    with pytest.raises(SltError, match=r"^bad\.slt:1: "):
+        slt.read(path)
 
 
 @pytest.mark.parametrize("content", ["querry\nSELECT 1", "query sorted\nSELECT 1", "query\n----\na int"])
