@@ -51,15 +51,15 @@ def page() -> str:
     """
     here = set(function_names()) & set(function_texts())
     parts = [_INTRODUCTION.format(all=len(function_texts()), here=len(here))]
-    for group, names in _grouped().items():
+    for group, names in grouped().items():
         parts.append(f"## {_title(group)}\n")
         parts += [_described(name) for name in names if name in here]
         parts.append(_elsewhere([name for name in names if name not in here]))
     return "\n".join(part for part in parts if part)
 
 
-def _grouped() -> dict[str, list[str]]:
-    """Spark's functions by group, both sorted."""
+def grouped() -> dict[str, list[str]]:
+    """The names of Spark's functions by the group of Spark's docs, both sorted."""
     groups: dict[str, list[str]] = {}
     for name in function_texts():
         groups.setdefault(_groups().get(name, _WITHOUT_GROUP), []).append(name)

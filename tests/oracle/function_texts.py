@@ -27,7 +27,7 @@ def text_of(name: str, lines: list[str]) -> FunctionText:
     return FunctionText(name, **given)
 
 
-def asked(spark: SparkSession) -> list[FunctionText]:
+def described(spark: SparkSession) -> list[FunctionText]:
     """The descriptions of all functions that Spark lists, by name."""
     found = []
     for (name,) in spark.sql("SHOW FUNCTIONS").collect():
@@ -40,7 +40,7 @@ def asked(spark: SparkSession) -> list[FunctionText]:
 def main() -> None:
     """Ask a Spark session of its own, and write the file."""
     spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
-    lines = map(msgspec.json.encode, asked(spark))
+    lines = map(msgspec.json.encode, described(spark))
     path = Path(function_texts.__file__).with_name(function_texts.FILE)
     path.write_bytes(b"\n".join(lines) + b"\n")
 
