@@ -59,6 +59,8 @@ class RunValues:
                 return self.settings.database
             case "version":
                 return SPARK_VERSION
+            case "current_path":
+                return f"system.builtin,system.session,{self.settings.catalog}.{self.settings.database}"
             case "current_catalog":
                 return self.settings.catalog
             case _:

@@ -38,6 +38,10 @@ from sqlfront_values.types import (
     is_year_month,
 )
 
+#: The decimal types to which Spark casts a string, and an untyped null, where a function takes a decimal.
+_DECIMAL_OF_STRING: Final = types.decimal(38, 18)
+_DECIMAL_OF_VOID: Final = types.decimal(10, 0)
+
 #: In the order of coercion: an earlier type is coerced to a later type.
 DATETIMES: Final = (DATE, TIMESTAMP_NTZ, TIMESTAMP)
 
@@ -316,6 +320,7 @@ _FAMILIES: Final = {
     Kind.BIGINT_OR_BYTES: _Family(
         '("BIGINT" or "BINARY" or "STRING")', (is_string, _is_binary), (BIGINT, STRING), BIGINT
     ),
+    Kind.DECIMAL: _Family(None, (is_decimal,)),
     Kind.DECIMAL_OR_DOUBLE: _Family('("DECIMAL" or "DOUBLE")', (is_decimal,), (DOUBLE,), DOUBLE),
     Kind.STRING_OR_BINARY: _Family('("STRING" or "BINARY")', (is_string, _is_binary), (STRING,), STRING),
     Kind.STRING_OR_STRINGS: _Family('("STRING" or "ARRAY<STRING>")', (), (STRING, pa.list_(STRING)), STRING),
@@ -338,12 +343,24 @@ _FAMILIES: Final = {
 
 
 def _into_kind(source: pa.DataType, kind: Kind) -> pa.DataType | None:
+    if kind is Kind.DECIMAL and not is_decimal(source):
+        return _decimal_of(source)
     family = _FAMILIES[kind]
     if any(stays(source) for stays in family.stays):
         return source
     if source == VOID:
         return family.null
     return next((target for target in family.casts if is_implicit(source, target)), None)
+
+
+def _decimal_of(source: pa.DataType) -> pa.DataType | None:
+    """Return the decimal type to which Spark casts an argument of another type (``DecimalType.forType``);
+    None if Spark refuses the argument."""
+    if is_string(source):
+        return _DECIMAL_OF_STRING
+    if source == VOID:
+        return _DECIMAL_OF_VOID
+    return decimal_rules.decimal_for(source) if is_numeric(source) else None
 
 
 def argument_name(wanted: ArgumentType) -> str:

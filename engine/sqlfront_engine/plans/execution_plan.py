@@ -72,9 +72,11 @@ class Share(msgspec.Struct, frozen=True):
     def of(self, context: ProcessorContext) -> ProcessorContext:
         """Return the ``context`` of an instance with numbers that count the instances of all shares, and
         with only the partitions of this share."""
+        instance = self.index * context.total_parallelism + context.global_index
         return msgspec.structs.replace(
             context,
-            global_index=self.index * context.total_parallelism + context.global_index,
+            settings=msgspec.structs.replace(context.settings, instance=instance),
+            global_index=instance,
             total_parallelism=self.count * context.total_parallelism,
             member_index=self.index,
             member_count=self.count,
@@ -175,13 +177,14 @@ def _tasklets(
         share = None
         if processor.shared:
             share = shares.setdefault(place.vertex, SharedObject(place.name, place.parallelism))
+        instance = place.first_global_index + place.instance
         context = ProcessorContext(
             place.name,
             account,
-            settings,
+            msgspec.structs.replace(settings, instance=instance) if instance else settings,
             place.instance,
             place.parallelism,
-            place.first_global_index + place.instance,
+            instance,
             place.total_parallelism,
             place.member_index,
             place.member_count,

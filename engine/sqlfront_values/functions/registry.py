@@ -47,6 +47,9 @@ class Kind(Enum):
     """Intervals stay; numbers and strings become double."""
     ORDINAL = "number, interval, date or timestamp"
     """Any number, interval, date or timestamp; strings become double."""
+    DECIMAL = "decimal"
+    """Decimals stay; other numbers become the decimal type that Spark has for their type, strings
+    decimal(38,18)."""
     DECIMAL_OR_DOUBLE = "decimal or double"
     """Decimals stay; other numbers and strings become double."""
     STRING_OR_BINARY = "string or binary"
@@ -254,25 +257,33 @@ def large_unless(position: int) -> Callable[[Call], bool]:
 #: The modules of this package that register functions, loaded at the first lookup of a function that is not
 #: yet registered: a process that looks up none, as for ``SELECT 1``, starts much faster.
 AREAS: Final = (
+    "hashes.ciphers",
     "hashes.hashing",
+    "hashes.message_codes",
     "json.texts",
     "logic.comparison",
     "logic.conditional",
     "logic.extremes",
+    "logic.row_places",
     "nested.array_search",
     "nested.array_shapes",
     "nested.collections",
     "nested.concatenation",
     "nested.maps",
     "nested.sequences",
+    "nested.shuffling",
+    "nested.vectors",
     "numbers.arithmetic",
+    "numbers.bitmaps",
     "numbers.bits",
     "numbers.math",
     "numbers.random_numbers",
     "numbers.rounding",
+    "text.base32",
     "text.case",
     "text.encodings",
     "text.identifiers",
+    "text.number_conversions",
     "text.number_texts",
     "text.padding",
     "text.patterns.like",
@@ -281,8 +292,11 @@ AREAS: Final = (
     "text.searching",
     "text.similarity",
     "text.substrings",
+    "text.utf8",
     "text.web_texts",
+    "time.buckets",
     "time.building",
+    "time.calendar_intervals",
     "time.fields",
     "time.moving",
     "time.texts",

@@ -76,9 +76,11 @@ def _trim(tokens: Sequence[Token], position: int, sql: str) -> None:
 
 
 def _current_path(tokens: Sequence[Token], position: int, sql: str) -> None:
-    """Raise NotSupportedError for CURRENT_PATH, except after AS: Spark reads a function call, even if a
-    column has that name."""
-    if not position or tokens[position - 1].token_type != _T.ALIAS:
+    """Raise NotSupportedError for CURRENT_PATH without parentheses, except after AS: Spark reads a
+    function call, even if a column has that name."""
+    following = _at(tokens, position + 1)
+    is_call = following is not None and following.token_type == _T.L_PAREN
+    if not is_call and (not position or tokens[position - 1].token_type != _T.ALIAS):
         raise unsupported_at(tokens[position], "CURRENT_PATH", sql)
 
 

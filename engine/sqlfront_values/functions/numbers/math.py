@@ -177,13 +177,18 @@ def _nanvl(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
 def _width_bucket(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
     """Compute ``width_bucket``, for each row by :func:`bucket`; null if an argument is null or there is no
     bucket."""
-    columns = [full_array(argument, invocation.length).to_pylist() for argument in arguments]
+    columns = [_amounts(full_array(argument, invocation.length)).to_pylist() for argument in arguments]
     values = [
         None if None in row else bucket(float(row[0]), float(row[1]), float(row[2]), row[3])
         for row in zip(*columns, strict=True)
     ]
     result = from_values(values, BIGINT)
     return result[0] if all(map(is_scalar, arguments)) and invocation.length == 1 else result
+
+
+def _amounts(column: pa.Array) -> pa.Array:
+    """Return day-time intervals as their microseconds; any other column unchanged."""
+    return column.view(pa.int64()) if pa.types.is_duration(column.type) else column
 
 
 def bucket(value: float, least: float, most: float, count: int) -> int | None:
@@ -295,7 +300,7 @@ register(
     ),
     ScalarFunction(
         "width_bucket",
-        (DOUBLE, DOUBLE, DOUBLE, BIGINT),
+        (Kind.DOUBLE_OR_INTERVAL, Kind.DOUBLE_OR_INTERVAL, Kind.DOUBLE_OR_INTERVAL, BIGINT),
         BIGINT,
         _width_bucket,
         example=("width_bucket(5.3, 0.2, 10.6, 5)", "3"),

@@ -6,6 +6,7 @@ Positions count characters from 1; 0 means not found.
 
 from collections.abc import Callable
 from functools import lru_cache
+from typing import Final
 
 import pyarrow as pa
 
@@ -170,10 +171,57 @@ def _overlay(text: str | bytes, part: str | bytes, position: int, length: int = 
     return text[slice(*before)] + part + text[slice(*after)]  # type: ignore[operator]
 
 
+def instr_from(text: str, part: str, start: int, occurrence: int = 1) -> int:
+    """Return the position, from 1, of an occurrence of ``part`` in the text; 0 if there is none. Occurrences
+    may overlap; they are counted from ``start`` on, or backwards from ``start`` before the end if it is
+    negative. Raises INVALID_PARAMETER_VALUE.OCCURRENCE if ``occurrence`` is not positive.
+
+    >>> instr_from("abcabc", "b", 3), instr_from("abcabc", "b", -1, 2), instr_from("aaaa", "aa", 1, 3)
+    (5, 2, 3)
+    """
+    if occurrence <= 0:
+        raise spark_error(
+            "INVALID_PARAMETER_VALUE.OCCURRENCE",
+            "The value of parameter(s) `occurrence` in `instr` is invalid: expects a positive integer, but "
+            "got"
+            f" {occurrence}.",
+        )
+    if not part:
+        return 1
+    if start == 0 or abs(start) > len(text):
+        return 0
+    place = start - 2 if start > 0 else len(text) + start + 1
+    for _ in range(occurrence):
+        place = (
+            text.find(part, place + 1) if start > 0 else text.rfind(part, 0, max(place - 1 + len(part), 0))
+        )
+        if place < 0:
+            return 0
+    return place + 1
+
+
+_positions_from = row_kernel(instr_from)
+
+
+def _instr_from(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
+    """Compute ``instr``, with a start and an occurrence or without."""
+    kernel = _instr if len(arguments) == _TWO else _positions_from
+    return kernel(arguments, invocation)
+
+
+_TWO: Final = 2
 _TEXT = Kind.STRING_OR_BINARY
 
 register(
-    ScalarFunction("instr", (STRING, STRING), INT, _instr, example=("instr('SparkSQL', 'SQL')", "6")),
+    ScalarFunction(
+        "instr",
+        (STRING, STRING, INT, INT),
+        INT,
+        _instr_from,
+        optional=2,
+        can_fail=lambda call: len(call.arguments) > _TWO,
+        example=("instr('SparkSQL', 'SQL')", "6"),
+    ),
     *(
         ScalarFunction(
             name,

@@ -40,6 +40,11 @@ _TYPED_FIRST: Final = frozenset(
     {"array_insert", "array_sort", "element_at", "get", "map_entries", "map_from_arrays", "map_keys"}
     | {"map_values", "try_element_at"}
 )
+#: Functions that refuse an untyped NULL at the positions of exact types.
+_TYPED: Final = frozenset(
+    {"bitmap_count", "vector_cosine_similarity", "vector_inner_product", "vector_l2_distance", "vector_norm"}
+    | {"vector_normalize"}
+)
 #: Functions that parse a text by the pattern in their second argument.
 _BY_PATTERN: Final = frozenset({"to_timestamp", "to_timestamp_ltz"})
 _ORDINALS: Final = (
@@ -174,8 +179,11 @@ def _check_exact(
             )
         raise mixed_types(binder, entry.name, list(operands), node)
     for place, (operand, kind) in enumerate(zip(operands, kinds, strict=True)):
-        if place in entry.exact and not is_exact(operand.type, kind):
-            raise _wrong_argument(binder, place, kind, operand, node)
+        if place not in entry.exact:
+            continue
+        is_untyped = operand.type == types.VOID and entry.name in _TYPED
+        if is_untyped or not is_exact(operand.type, kind):
+            raise wrong_argument(binder, place, kind, operand, node)
 
 
 #: Functions that compare their arguments, or an array's elements, with each other.
@@ -252,7 +260,7 @@ def coerce(
     for place, (operand, kind) in enumerate(zip(operands, kinds, strict=True)):
         target = _with_common(implicit_cast(operand.type, kind), kind, shared)
         if target is None:
-            raise _wrong_argument(binder, place, kind, operand, node)
+            raise wrong_argument(binder, place, kind, operand, node)
         result.append(cast_to(operand, target))
     if {operand.type for operand, kind in zip(result, kinds, strict=True) if kind is _BYTES} == _MIXED:
         if name == "overlay":
@@ -312,15 +320,23 @@ def check_count(name: str, given: int, least: int, most: int | None, node: exp.E
     )
 
 
-def _wrong_argument(
+def wrong_argument(
     binder: ExpressionBinder, place: int, kind: ArgumentType, operand: Expr, node: exp.Expr
 ) -> Error:
+    """Make Spark's error for the argument at ``place`` of the call ``node``, which must have a type of the
+    kind."""
+    return argument_error(binder, place, argument_name(kind), operand, node)
+
+
+def argument_error(
+    binder: ExpressionBinder, place: int, required: str, operand: Expr, node: exp.Expr
+) -> Error:
+    """Make the error of :func:`wrong_argument` for a type that Spark writes as ``required``, in quotes."""
     ordinal = _ORDINALS[place] if place < len(_ORDINALS) else f"{place + 1}th"
     return failure(
         "DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE",
         f'Cannot resolve "{binder.name(node)}" due to data type mismatch: The {ordinal} parameter requires '
-        "the "
-        f'{argument_name(kind)} type, however it has the type "{types.sql_name(operand.type)}".',
+        f'the {required} type, however it has the type "{types.sql_name(operand.type)}".',
         node,
     )
 
@@ -342,6 +358,11 @@ def mixed_types(binder: ExpressionBinder, function: str, operands: list[Expr], n
 NOT_CALLABLE: Final = (
     frozenset(registry.OPERATORS) - {"div", "like", "ilike", "rlike", "negative"}
     | {"dayofweek_iso", "year_of_week", "second_with_fraction", "too many rows", "null in a required column"}
+    | {
+        f"{what} {maker}"
+        for what in ("add", "subtract", "text of")
+        for maker in ("make_interval", "try_make_interval")
+    }
     | {f"interval_{field}" for field in ("year", "month", "day", "hour", "minute", "second")}
 )
 

@@ -7,6 +7,7 @@ from typing import Final
 import pyarrow as pa
 from sqlglot import exp
 
+from sqlfront_planner.binder.expressions import calendar_intervals
 from sqlfront_planner.binder.expressions.expression_binder import ExpressionBinder
 from sqlfront_planner.binder.trees.handlers import failure, handles, unsupported
 from sqlfront_planner.binder.trees.type_names import data_type_of
@@ -40,6 +41,9 @@ _DATE: Final = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})")
 def bind_cast(binder: ExpressionBinder, node: exp.TryCast) -> Expr:
     """Bind CAST, TRY_CAST and ``::``; TRY_CAST, which has ``safe`` set in the node, gives null in place of an
     error."""
+    maker = calendar_intervals.maker_of(node.this)
+    if maker is not None and data_type_of(node.args["to"]) == STRING:
+        return calendar_intervals.text(binder, maker)
     operand = binder.bind(node.this)
     return explicit_cast(
         binder, operand, data_type_of(node.args["to"]), node, safe=bool(node.args.get("safe"))

@@ -10,7 +10,7 @@ from typing import Final
 import pyarrow as pa
 from sqlglot import exp
 
-from sqlfront_planner.binder.expressions import time_arithmetic
+from sqlfront_planner.binder.expressions import calendar_intervals, time_arithmetic
 from sqlfront_planner.binder.expressions.arguments import mixed_types
 from sqlfront_planner.binder.expressions.expression_binder import ExpressionBinder, cast_to
 from sqlfront_planner.binder.expressions.literals import lifted
@@ -219,7 +219,13 @@ def _chained(binder: ExpressionBinder, node: exp.Expr) -> Expr:
     """Bind an operator whose left operand is a chain of operators, such as ``a + b + c``, in a loop over the
     chain instead of by recursion."""
     chain = spine(node, _CHAINED)
-    first = binder.bind(left_of(chain[0]))
+    maker = calendar_intervals.maker_of(left_of(chain[0])) if type(chain[0]) is exp.Add else None
+    if maker is None:
+        first = binder.bind(left_of(chain[0]))
+    else:
+        moment = binder.bind(right_of(chain[0]))
+        first = calendar_intervals.moved(binder, "add", moment, maker, chain[0], swapped=True)
+        chain = chain[1:]
     return fold_chain(chain, first, lambda left, link: _operator(binder, left, link))
 
 
@@ -228,7 +234,11 @@ _CHAINED: Final = frozenset({*ARITHMETIC, *BITWISE, *SHIFTS, exp.DPipe})
 
 
 def _operator(binder: ExpressionBinder, left: Expr, node: exp.Expr) -> Expr:
-    kind, right = type(node), binder.bind(right_of(node))
+    kind = type(node)
+    maker = calendar_intervals.maker_of(right_of(node)) if kind in (exp.Add, exp.Sub) else None
+    if maker is not None:
+        return calendar_intervals.moved(binder, ARITHMETIC[kind], left, maker, node)
+    right = binder.bind(right_of(node))
     if kind in ARITHMETIC:
         return arithmetic(binder, ARITHMETIC[kind], left, right, node)
     if kind is exp.DPipe:

@@ -13,6 +13,7 @@ from sqlfront_planner.binder.expressions.columns import known_outputs, unresolve
 from sqlfront_planner.binder.expressions.expression_binder import Clause, ExpressionBinder
 from sqlfront_planner.binder.scope import columns_of_star
 from sqlfront_planner.binder.trees.handlers import failure, handles, refuse_unknown, unsupported
+from sqlfront_planner.expressions.rewriting import is_deterministic
 from sqlfront_planner.logical import OuterColumn
 from sqlfront_planner.types import is_orderable
 from sqlfront_values.errors import Error
@@ -95,12 +96,19 @@ def bind_aggregate(
     if condition is not None:
         kept = filter_condition(inner, condition)
         call = AggregateCall(call.function, call.arguments, call.type, call.distinct, kept)
+    if not all(map(is_deterministic, call.arguments)):
+        raise failure(
+            "AGGREGATE_FUNCTION_WITH_NONDETERMINISTIC_EXPRESSION",
+            f'Non-deterministic expression "{binder.name(node)}" should not appear in the arguments of an'
+            " aggregate function.",
+            node,
+        )
     return collector.add(call)
 
 
 def filter_condition(binder: ExpressionBinder, node: exp.Expr) -> Expr:
-    """Bind the condition of FILTER (WHERE ...). Raises INVALID_AGGREGATE_FILTER.NOT_BOOLEAN if the condition
-    isn't boolean."""
+    """Bind the condition of FILTER (WHERE ...). Raises INVALID_AGGREGATE_FILTER if the condition isn't
+    boolean, or not deterministic."""
     condition = binder.bind(node)
     if condition.type != BOOLEAN:
         raise failure(
@@ -108,6 +116,13 @@ def filter_condition(binder: ExpressionBinder, node: exp.Expr) -> Expr:
             f'The FILTER expression "{binder.name(node)}" in an aggregate function is invalid. Expected a '
             "FILTER "
             "expression of the BOOLEAN type.",
+            node,
+        )
+    if not is_deterministic(condition):
+        raise failure(
+            "INVALID_AGGREGATE_FILTER.NON_DETERMINISTIC",
+            f'The FILTER expression "{binder.name(node)}" in an aggregate function is invalid. Expected a'
+            " deterministic FILTER expression.",
             node,
         )
     return condition

@@ -14,8 +14,11 @@ from sqlfront_planner.binder.expressions.arguments import (
     call_function,
     check_count,
     function_name,
+    mixed_types,
     no_such_function,
+    wrong_argument,
 )
+from sqlfront_planner.binder.expressions.calendar_intervals import CALENDAR_INTERVALS
 from sqlfront_planner.binder.expressions.casts import explicit_cast
 from sqlfront_planner.binder.expressions.collections import COLLECTION_FUNCTIONS
 from sqlfront_planner.binder.expressions.conditionals import CONDITIONAL_FUNCTIONS
@@ -24,8 +27,12 @@ from sqlfront_planner.binder.expressions.operators import arithmetic, concatenat
 from sqlfront_planner.binder.functions.aggregates import bind_aggregate, bind_grouping_call
 from sqlfront_planner.binder.functions.constructors import CONSTRUCTORS
 from sqlfront_planner.binder.functions.date_functions import DATE_FUNCTIONS
-from sqlfront_planner.binder.generator_calls import GENERATORS
 from sqlfront_planner.binder.functions.lambdas import LAMBDA_FUNCTIONS
+from sqlfront_planner.binder.functions.random_values import RANDOM_VALUES
+from sqlfront_planner.binder.functions.switched_off import SWITCHED_OFF
+from sqlfront_planner.binder.functions.text_conversions import TEXT_CONVERSIONS
+from sqlfront_planner.binder.functions.time_buckets import TIME_BUCKETS
+from sqlfront_planner.binder.generator_calls import GENERATORS
 from sqlfront_planner.binder.names.shown_names import quoted
 from sqlfront_planner.binder.scope import columns_of_star
 from sqlfront_planner.binder.trees.handlers import failure, handles, unsupported
@@ -68,6 +75,7 @@ RUN_VALUES: Final[dict[str, tuple[pa.DataType, str]]] = {
     "current_database": (STRING, "current_schema"),
     "current_schema": (STRING, "current_schema"),
     "current_catalog": (STRING, "current_catalog"),
+    "current_path": (STRING, "current_path"),
     "version": (STRING, "version"),
 }
 
@@ -187,12 +195,6 @@ def _not(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
     return binder.bind(exp.Not(this=node.expressions[0]))
 
 
-def _instr(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
-    if len(node.expressions) > 2:
-        raise unsupported("instr with a start", node)
-    return call_function(binder, "instr", binder.bind_all(node.expressions), node)
-
-
 def _unix_timestamp(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
     operands = binder.bind_all(node.expressions) or [RunValue(TIMESTAMP, "current_timestamp")]
     return call_function(binder, "unix_timestamp", operands, node)
@@ -207,6 +209,42 @@ def _to_json(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
     return call_function(binder, "to_json", [operand], node)
 
 
+def _collation(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
+    operand = binder.bind(node.expressions[0])
+    if operand.type not in (STRING, types.VOID):
+        raise wrong_argument(binder, 0, STRING, operand, node)
+    return Literal(STRING, "SYSTEM.BUILTIN.UTF8_BINARY")
+
+
+def _input_file(kind: pa.DataType, value: object) -> CallBinder:
+    """Return the binder of a function of the file being read; ``value`` is the function's value for rows that
+    come from no file."""
+
+    def bind(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
+        for table, _ in binder.context.snapshots():
+            if table.format not in _WITHOUT_FILES:
+                raise unsupported(f"{function_name(node)} over a table of files", node)
+        return Literal(kind, value)
+
+    return bind
+
+
+#: Formats of tables whose rows come from no file.
+_WITHOUT_FILES: Final = frozenset({"arrow", "memory"})
+
+
+def _width_bucket(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
+    """Bind width_bucket over numbers, or over three intervals of one kind."""
+    operands = binder.bind_all(node.expressions)
+    bounds = operands[:3]
+    if any(types.is_interval(bound.type) for bound in bounds) and not (
+        all(types.is_year_month(bound.type) for bound in bounds)
+        or all(types.is_day_time(bound.type) for bound in bounds)
+    ):
+        raise mixed_types(binder, "width_bucket", bounds, node)
+    return call_function(binder, "width_bucket", operands, node)
+
+
 def _typeof(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
     return Literal(STRING, types.ddl(binder.bind(node.expressions[0]).type))
 
@@ -216,8 +254,13 @@ SPECIAL: Final[CallBinders] = {
     **CONDITIONAL_FUNCTIONS,
     **DATE_FUNCTIONS,
     **CONSTRUCTORS,
+    **CALENDAR_INTERVALS,
     **COLLECTION_FUNCTIONS,
     **LAMBDA_FUNCTIONS,
+    **RANDOM_VALUES,
+    **SWITCHED_OFF,
+    **TEXT_CONVERSIONS,
+    **TIME_BUCKETS,
     **{name: (_cast_function(kind), 1, 1) for name, kind in CAST_FUNCTIONS.items()},
     **{name: (_run_value(kind, shown), 0, 0) for name, (kind, shown) in RUN_VALUES.items()},
     **{name: (_arithmetic_function(name), 2, 2) for name in _ARITHMETIC_FUNCTIONS},
@@ -227,9 +270,13 @@ SPECIAL: Final[CallBinders] = {
     "grouping_id": (bind_grouping_call, 0, None),
     "cast": (_cast, 0, None),
     "try_cast": (_cast, 0, None),
-    "instr": (_instr, 2, 4),
+    "collation": (_collation, 1, 1),
+    "input_file_block_length": (_input_file(BIGINT, -1), 0, 0),
+    "input_file_block_start": (_input_file(BIGINT, -1), 0, 0),
+    "input_file_name": (_input_file(STRING, ""), 0, 0),
     "not": (_not, 1, 1),
     "to_json": (_to_json, 1, 2),
     "typeof": (_typeof, 1, 1),
+    "width_bucket": (_width_bucket, 4, 4),
     "unix_timestamp": (_unix_timestamp, 0, 2),
 }

@@ -10,6 +10,7 @@ from sqlfront_planner.binder.expressions.arguments import (
     CallBinders,
     call_function,
     unresolved_routine,
+    wrong_argument,
 )
 from sqlfront_planner.binder.expressions.expression_binder import ExpressionBinder, cast_to
 from sqlfront_planner.binder.names.call_names import UNIT_FUNCTIONS
@@ -154,7 +155,32 @@ def _days(binder: ExpressionBinder, operand: Expr, node: exp.Expr) -> Expr:
     return Cast(INT, operand) if operand.type == STRING else cast_to(operand, INT)
 
 
+#: Functions that make timestamps from six or seven fields, or from a date and a TIME.
+_MAKERS: Final = tuple(
+    f"{prefix}make_timestamp{suffix}" for prefix in ("", "try_") for suffix in ("", "_ltz", "_ntz")
+)
+
+
+def _timestamp_maker(name: str) -> CallBinder:
+    """Return the binder of ``make_timestamp`` or a relative. ``make_timestamp`` and ``try_make_timestamp``
+    also take a date alone: its midnight."""
+    takes_date = name.endswith("timestamp")
+
+    def bind(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
+        operands = binder.bind_all(node.expressions)
+        if len(operands) == 1 and takes_date:
+            if operands[0].type not in (types.DATE, types.VOID):
+                raise wrong_argument(binder, 0, types.DATE, operands[0], node)
+            return cast_to(operands[0], types.TIMESTAMP)
+        if len(operands) in (2, 3):
+            raise unsupported(f"{name} of a TIME", node)
+        return call_function(binder, name, operands, node)
+
+    return bind
+
+
 DATE_FUNCTIONS: Final[CallBinders] = {
+    **{name: (_timestamp_maker(name), 0, None) for name in _MAKERS},
     **{name: (_date_function(name), 2, 3) for name in UNIT_FUNCTIONS},
     "date_sub": (_date_sub, 2, 2),
     "date_part": (_date_part, 2, 2),

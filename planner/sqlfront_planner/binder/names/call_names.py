@@ -12,7 +12,9 @@ from sqlfront_planner.binder.names.shown_names import quoted
 from sqlfront_planner.binder.protocols import Binder
 from sqlfront_planner.binder.scope import star_columns
 from sqlfront_planner.tokens.marks import FUNCTION_MARK
+from sqlfront_planner.types import DATETIMES
 from sqlfront_values import types
+from sqlfront_values.expressions import Call
 from sqlfront_values.functions import registry
 from sqlfront_values.functions.aggregates.registry import lookup_aggregate
 from sqlfront_values.functions.windows.registry import lookup_window
@@ -56,6 +58,7 @@ _SHOWN: Final = {
             "tanh",
             "regexp_like",
             "rlike",
+            "spark_partition_id",
         ]
     },
     "random": "rand",
@@ -87,10 +90,18 @@ _DEFAULTS: Final[dict[str, tuple[int, tuple[str, ...]]]] = {
     "to_unix_timestamp": (1, ("yyyy-MM-dd HH:mm:ss",)),
     "from_unixtime": (1, ("yyyy-MM-dd HH:mm:ss",)),
     "make_dt_interval": (0, ("0", "0", "0", "0.000000")),
+    "make_interval": (0, ("0", "0", "0", "0", "0", "0", "0.000000")),
+    "try_make_interval": (0, ("0", "0", "0", "0", "0", "0", "0.000000")),
     "make_ym_interval": (0, ("0", "0")),
     "mask": (1, ("X", "x", "n", "NULL")),
     "sort_array": (1, ("true",)),
     "str_to_map": (1, (",", ":")),
+    "aes_encrypt": (2, ("GCM", "DEFAULT", "", "")),
+    "aes_decrypt": (2, ("GCM", "DEFAULT", "")),
+    "try_aes_decrypt": (2, ("GCM", "DEFAULT", "")),
+    "hmac": (2, ("SHA-256",)),
+    "vector_norm": (1, ("2.0",)),
+    "vector_normalize": (1, ("2.0",)),
 }
 _CAST_FUNCTIONS: Final = frozenset(
     [
@@ -140,6 +151,13 @@ def call_text(node: exp.Expr, binder: Binder, text: Text) -> str:
         return f"{name}({text(node.expressions[0])} FROM {text(node.expressions[1])})"
     if name == "count" and [type(part) for part in node.expressions] == [exp.Star]:
         return "count(1)"
+    if name in ("to_char", "to_varchar") and len(node.expressions) == 2:
+        return _to_char(node, binder, text)
+    if name == "time_bucket" and len(node.expressions) == 2:
+        kind = (
+            "TIMESTAMP_NTZ" if binder.bind(node.expressions[1]).type == types.TIMESTAMP_NTZ else "TIMESTAMP"
+        )
+        return f"time_bucket({_list(node.expressions, text)}, {kind} '1970-01-01 00:00:00')"
     if name in ("lpad", "rpad") and len(node.expressions) == 2:
         padding = "X'00'" if binder.bind(node.expressions[0]).type == types.BINARY else " "
         return f"{name}({_list(node.expressions, text)}, {padding})"
@@ -153,6 +171,22 @@ def call_text(node: exp.Expr, binder: Binder, text: Text) -> str:
         hidden = set(entry.hidden)
         arguments = [text for place, text in enumerate(arguments) if place not in hidden]
     return f"{shown}({'DISTINCT ' if distinct else ''}{', '.join([*arguments, *defaults])})"
+
+
+def _to_char(node: exp.Expr, binder: Binder, text: Text) -> str:
+    """Return the text of to_char: that of the function by which Spark replaces it for the first argument's
+    type."""
+    value, form = map(text, node.expressions)
+    kind = binder.bind(node.expressions[0]).type
+    if kind in DATETIMES:
+        return f"date_format({value}, {form})"
+    if kind != types.BINARY:
+        return f"to_char({value}, {form})"
+    call = binder.bind(node)
+    assert isinstance(call, Call)
+    written = str(node.this).removeprefix(FUNCTION_MARK).lower()
+    name = call.function if written == "to_char" else written
+    return f"{name}({', '.join([value, form][: len(call.arguments)])})"
 
 
 def _arguments(node: exp.Expr, binder: Binder, text: Text) -> tuple[list[str], bool]:
@@ -244,6 +278,8 @@ _CALLS: Final[dict[str, tuple[tuple[int, ...], Callable[[list[str]], str]]]] = {
         lambda arguments: f"raise_error(USER_RAISED_EXCEPTION, map(errorMessage, {arguments[0]}))",
     ),
     "try_make_timestamp": ((7,), lambda arguments: f"try_make_timestamp({', '.join(arguments[:6])})"),
+    "shuffle": ((2,), lambda arguments: f"shuffle({arguments[0]})"),
+    "instr": ((3,), lambda arguments: f"instr({', '.join(arguments)}, 1)"),
     "positive": ((1,), lambda arguments: f"(+ {arguments[0]})"),
     "ceil": ((1,), lambda arguments: f"CEIL({arguments[0]})"),
     "floor": ((1,), lambda arguments: f"FLOOR({arguments[0]})"),
