@@ -102,7 +102,7 @@ def spark_target_of(submitted: JobSubmitted) -> TableFiles | None:
 def settings_of(submitted: JobSubmitted) -> Settings:
     """Return the evaluation settings under which the job was created; ``submitted``: the event that stored
     it."""
-    return Settings(**submitted.settings)
+    return msgspec.structs.replace(Settings(), **submitted.settings)
 
 
 class PlannedJob(msgspec.Struct, frozen=True):

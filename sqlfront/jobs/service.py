@@ -647,4 +647,6 @@ def _stages_again(stages: StagePlan, state: JobState, folder: str) -> set[int]:
 
 
 def _texts(settings: Settings) -> dict[str, str]:
-    return {name: getattr(settings, name) for name in settings.__struct_fields__}
+    """Return the session's settings, all of which are texts; the number of an instance isn't among them."""
+    fields = {name: getattr(settings, name) for name in settings.__struct_fields__}
+    return {name: value for name, value in fields.items() if isinstance(value, str)}

@@ -2,7 +2,7 @@
 
 >>> from sqlfront_values.settings import Settings
 >>> decode(encode(Settings("Europe/Berlin")), Settings)
-Settings(time_zone='Europe/Berlin', catalog='spark_catalog', database='default')
+Settings(time_zone='Europe/Berlin', catalog='spark_catalog', database='default', instance=0)
 """
 
 from collections.abc import Callable

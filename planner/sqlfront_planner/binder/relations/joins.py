@@ -14,7 +14,7 @@ from sqlfront_planner.binder.names import shown_names
 from sqlfront_planner.binder.protocols import Queries
 from sqlfront_planner.binder.scope import Relation, Scope, ScopeColumn
 from sqlfront_planner.binder.trees.handlers import failure, refuse_unknown, unsupported
-from sqlfront_planner.expressions.rewriting import shift
+from sqlfront_planner.expressions.rewriting import is_deterministic, shift
 from sqlfront_planner.logical import LogicalJoin
 from sqlfront_planner.tokens.marks import EXPLICIT_CROSS
 from sqlfront_values import types
@@ -101,6 +101,13 @@ def join_condition(queries: Queries, both: Relation, condition: exp.Expr, parent
             "JOIN_CONDITION_IS_NOT_BOOLEAN_TYPE",
             f'The join condition "{binder.name(condition)}" has the invalid type '
             f'"{types.sql_name(bound.type)}", expected "BOOLEAN".',
+            condition,
+        )
+    if not is_deterministic(bound):
+        raise failure(
+            "INVALID_NON_DETERMINISTIC_EXPRESSIONS",
+            "The operator expects a deterministic expression, but the actual expression is"
+            f' "{binder.name(condition)}".',
             condition,
         )
     if condition.find(exp.Query) is not None:
