@@ -2,6 +2,7 @@
 timestamps, and as texts. There is no column of such intervals; each function takes the interval's seven
 parts."""
 
+from collections.abc import Iterator
 from typing import Final
 
 import msgspec
@@ -160,25 +161,25 @@ def _texts(*, safe: bool) -> Kernel:
     return kernel
 
 
-for _maker in _MAKERS:
-    _safe = _maker.startswith("try_")
-    register(
-        *(
-            ScalarFunction(
-                f"{operator} {_maker}",
-                (Kind.ANY, *_PARTS),
-                lambda types: types[0],
-                _moving(sign=sign, safe=_safe),
-                can_fail=True,
-            )
-            for operator, sign in (("add", 1), ("subtract", -1))
-        ),
-        ScalarFunction(
-            f"text of {_maker}",
-            _PARTS,
-            STRING,
-            _texts(safe=_safe),
-            can_fail=not _safe,
-            growth=growth.at_most(_LONGEST_TEXT),
-        ),
+def _entries(maker: str) -> Iterator[ScalarFunction]:
+    """The functions of the interval of a maker: added, subtracted, and written."""
+    safe = maker.startswith("try_")
+    for operator, sign in (("add", 1), ("subtract", -1)):
+        yield ScalarFunction(
+            f"{operator} {maker}",
+            (Kind.ANY, *_PARTS),
+            lambda types: types[0],
+            _moving(sign=sign, safe=safe),
+            can_fail=True,
+        )
+    yield ScalarFunction(
+        f"text of {maker}",
+        _PARTS,
+        STRING,
+        _texts(safe=safe),
+        can_fail=not safe,
+        growth=growth.at_most(_LONGEST_TEXT),
     )
+
+
+register(*(entry for maker in _MAKERS for entry in _entries(maker)))
