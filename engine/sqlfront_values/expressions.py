@@ -238,17 +238,20 @@ class FrameUnit(Enum):
     ROWS = "rows"
     """Rows before and after the current one."""
     RANGE = "range"
-    """Peers of the current row (the only offsets are 0 and unbounded)."""
+    """Rows whose order key lies between two keys; offset 0 stands for the peers of the current row."""
 
 
 class WindowFrame(msgspec.Struct, frozen=True, array_like=True, tag_field="kind", tag=True):
     """A window frame: the rows from offset ``start`` to offset ``end``, both included. Offsets are relative
     to the current row: negative = before, 0 = the row (ROWS) or its peers (RANGE), None = the bound of the
-    partition."""
+    partition.
+
+    An expression, in RANGE frames of a window with one order key, is the bound's key, computed from the
+    current row's key, the expression's only column."""
 
     unit: FrameUnit
-    start: int | None
-    end: int | None
+    start: int | EngineExpr | None
+    end: int | EngineExpr | None
 
 
 class WindowCall(msgspec.Struct, frozen=True, array_like=True, tag_field="kind", tag=True):

@@ -75,6 +75,10 @@ class IntervalType(pa.ExtensionType):  # type: ignore[misc]
     def __eq__(self, other: object) -> bool:
         return isinstance(other, IntervalType) and (other.first, other.last) == (self.first, self.last)
 
+    def __ne__(self, other: object) -> bool:
+        # Arrow's own would compare no units.
+        return not self == other
+
     def __hash__(self) -> int:
         return hash((self.first, self.last))
 

@@ -17,6 +17,7 @@ from sqlfront_values.expressions import SortKey, WindowCall
 from sqlfront_values.functions.aggregates.aggregate_function import AggregateFunction, AggregateSignature
 from sqlfront_values.functions.aggregates.registry import lookup_aggregate
 from sqlfront_values.functions.growth import is_variable, size_of
+from sqlfront_values.functions.windows.distances import FrameRanges, compile_frame
 from sqlfront_values.functions.windows.frames import aggregate_frames
 from sqlfront_values.functions.windows.placed import PIECE_BYTES, PlacedColumn, pieces
 from sqlfront_values.functions.windows.registry import WindowFunction, WindowInvocation, lookup_window
@@ -41,7 +42,7 @@ class Window(Processor, frozen=True, tag_field="processor", tag=True):
     schema: pa.Schema
 
     def run(self, context: ProcessorContext) -> Steps:
-        computes = [_prepare(call, context.settings) for call in self.calls]
+        computes = [_prepare(call, self.order_keys, context.settings) for call in self.calls]
         batch = yield from take_all(0, context)
         if batch is None:
             return
@@ -91,7 +92,7 @@ def _in_pieces(
         yield make_batch([column.slice(start, stop - start) for column in columns], names, stop - start)
 
 
-def _prepare(call: WindowCall, settings: Settings) -> _Compute:
+def _prepare(call: WindowCall, order_keys: tuple[SortKey, ...], settings: Settings) -> _Compute:
     """Return the function that computes the column of a call from the partitioned and sorted rows. Raises
     NotSupportedError if there is no such window function or aggregate."""
     function = lookup_window(call.function) or lookup_aggregate(call.function)
@@ -111,19 +112,24 @@ def _prepare(call: WindowCall, settings: Settings) -> _Compute:
     def arguments(batch: pa.RecordBatch, order: pa.Array) -> list[pa.Array]:
         return [gather(evaluate(batch), order) for evaluate in evaluators]
 
+    ranges = compile_frame(call.frame, order_keys, settings)
     if isinstance(function, WindowFunction):
-        return _window_function(function, call, constants, arguments)
-    return _aggregate(function, call, constants, arguments)
+        return _window_function(function, call, constants, arguments, ranges)
+    return _aggregate(function, call, constants, arguments, ranges)
 
 
 _Arguments = Callable[[pa.RecordBatch, pa.Array], list[pa.Array]]
 
 
 def _window_function(
-    function: WindowFunction, call: WindowCall, constants: tuple[object, ...], arguments: _Arguments
+    function: WindowFunction,
+    call: WindowCall,
+    constants: tuple[object, ...],
+    arguments: _Arguments,
+    ranges: FrameRanges,
 ) -> _Compute:
     def compute(batch: pa.RecordBatch, rows: WindowRows, order: pa.Array) -> pa.Array | PlacedColumn:
-        frame = rows.frame(call.frame)
+        frame = ranges(batch, rows, order)
         return function.kernel(
             WindowInvocation(rows, frame, arguments(batch, order), constants, call.ignore_nulls)
         )
@@ -132,7 +138,11 @@ def _window_function(
 
 
 def _aggregate(
-    function: AggregateFunction, call: WindowCall, constants: tuple[object, ...], arguments: _Arguments
+    function: AggregateFunction,
+    call: WindowCall,
+    constants: tuple[object, ...],
+    arguments: _Arguments,
+    ranges: FrameRanges,
 ) -> _Compute:
     types = tuple(argument.type for argument in call.arguments)
     if call.ignore_nulls:
@@ -140,6 +150,6 @@ def _aggregate(
     accumulator = function.make(AggregateSignature(types, call.type, constants))
 
     def compute(batch: pa.RecordBatch, rows: WindowRows, order: pa.Array) -> pa.Array | PlacedColumn:
-        return aggregate_frames(accumulator, rows, rows.frame(call.frame), arguments(batch, order))
+        return aggregate_frames(accumulator, rows, ranges(batch, rows, order), arguments(batch, order))
 
     return compute

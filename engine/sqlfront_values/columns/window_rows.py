@@ -10,7 +10,7 @@ from sqlfront_values.columns.batches import Rows
 from sqlfront_values.columns.encoding import Codes
 from sqlfront_values.columns.grouping import group_rows
 from sqlfront_values.columns.ordering import combine_ranks, ranks, sorting_order
-from sqlfront_values.expressions import FrameUnit, SortKey, WindowFrame
+from sqlfront_values.expressions import Expr, FrameUnit, SortKey, WindowFrame
 from sqlfront_values.room import check
 
 
@@ -51,11 +51,13 @@ class WindowRows(msgspec.Struct, frozen=True):
 
     def frame(self, frame: WindowFrame) -> PositionRanges:
         """Return for each position the range of the row's ``frame``, within its partition; an empty frame
-        ends where it starts."""
+        ends where it starts. The frame has no expressions as bounds
+        (:func:`~sqlfront_values.functions.windows.distances.frame_ranges`)."""
         positions = np.arange(len(self))
         first, last = self.partitions.starts, self.partitions.ends
         starts, ends = first, last
         if frame.unit is FrameUnit.ROWS:
+            assert not isinstance(frame.start, Expr) and not isinstance(frame.end, Expr)
             if frame.start is not None:
                 starts = np.clip(positions + frame.start, first, last)
             if frame.end is not None:

@@ -298,8 +298,9 @@ class StatementContext(msgspec.Struct):
     the bound queries of views whose uses share a plan. ``subqueries`` holds the bound queries of subqueries
     in expressions, by the ids of node and scope; the entries refer to both, so that the ids stay unique.
     ``moved`` holds the :class:`TimeShift` of each date or interval operation by the node's id;
-    ``lambdas`` holds the parameters of each bound lambda likewise, with the node, and whether Spark shows the
-    body as NULL. ``conditions``
+    ``cast_bounds`` likewise the distances of window frames that Spark casts to the order's type, and
+    ``lambdas`` the parameters of each bound lambda, with the node, and whether Spark shows the body as NULL.
+    ``conditions``
     is the cache of :func:`~.expressions.literals.is_compared`. ``uses`` counts the uses of common table
     expressions, ``depth`` the expressions and queries around the current node. ``zone`` is the session's time
     zone, as ``settings`` have it but for the query of a view that was made in another zone.
@@ -323,6 +324,7 @@ class StatementContext(msgspec.Struct):
     lambdas: dict[int, tuple[exp.Lambda, tuple[LambdaVariable, ...], bool]] = msgspec.field(
         default_factory=dict
     )
+    cast_bounds: dict[int, exp.Expr] = msgspec.field(default_factory=dict)
     views: dict[str, BoundQuery] = msgspec.field(default_factory=dict)
     subqueries: dict[tuple[int, int], tuple[exp.Expr, object, BoundQuery]] = msgspec.field(
         default_factory=dict

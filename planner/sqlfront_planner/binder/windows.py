@@ -15,6 +15,7 @@ from sqlfront_planner.binder.functions.aggregates import (
     filter_condition,
 )
 from sqlfront_planner.binder.trees.handlers import failure, handles, refuse_unknown, unsupported
+from sqlfront_planner.binder.window_frames import window_frame
 from sqlfront_planner.types import is_orderable
 from sqlfront_values import types
 from sqlfront_values.expressions import (
@@ -32,8 +33,6 @@ from sqlfront_values.functions.aggregates.registry import lookup_aggregate
 from sqlfront_values.functions.windows.registry import WindowFunction, lookup_window
 from sqlfront_values.types import INT
 
-_WHOLE: Final = WindowFrame(FrameUnit.ROWS, None, None)
-_RUNNING: Final = WindowFrame(FrameUnit.RANGE, None, 0)
 _RUNNING_ROWS: Final = WindowFrame(FrameUnit.ROWS, None, 0)
 _OFFSETS: Final = frozenset({"lag", "lead"})
 #: Aggregates that require whole partitions.
@@ -42,8 +41,6 @@ _UNORDERED: Final = frozenset({"median"})
 _ARGUMENTS_UNREAD: Final = frozenset({"rank", "dense_rank", "percent_rank"})
 #: Further types accepted for constant arguments, besides the declared type.
 _WHOLE_NUMBERS: Final = {"nth_value": types.INTEGRALS}
-#: Aggregates for which FILTER is equivalent to a null argument for the excluded rows.
-_SKIP_NULLS: Final = frozenset({"count", "sum", "avg", "mean", "min", "max"})
 
 
 @handles(exp.Window, arguments="this partition_by order spec alias over")
@@ -211,7 +208,7 @@ def _aggregate(
         )
     if condition is not None:
         call = _filtered(binder, call, filter_condition(inner, condition), node)
-    return WindowCall(call.function, call.arguments, call.type, _frame(binder, window, order))
+    return WindowCall(call.function, call.arguments, call.type, window_frame(binder, window, order))
 
 
 def _filtered(
@@ -219,11 +216,16 @@ def _filtered(
 ) -> AggregateCall:
     """Return the call with null as its arguments in the rows that FILTER excludes, those in which
     ``condition`` isn't true. Raises NotSupportedError for an aggregate whose result depends on nulls."""
-    if call.function not in _SKIP_NULLS:
+    entry = lookup_aggregate(call.function)
+    assert entry is not None
+    if call.function in EDGES and len(call.arguments) == 1:
         raise unsupported(f"FILTER with {call.function} over a window", node)
     arguments = call.arguments or (Literal(INT, 1),)
     hidden = tuple(
-        Case(argument.type, ((condition, argument),), Literal(argument.type, None)) for argument in arguments
+        argument
+        if place in entry.constants
+        else Case(argument.type, ((condition, argument),), Literal(argument.type, None))
+        for place, argument in enumerate(arguments)
     )
     return AggregateCall(call.function, hidden, call.type)
 
@@ -255,7 +257,7 @@ def _ranking(
     elif name == "nth_value":
         _check_positive(arguments[1], "offset", node)
     kind = entry.result_type(tuple(item.type for item in arguments))
-    frame = _frame(binder, window, order)
+    frame = window_frame(binder, window, order)
     if not entry.uses_frame:
         if window.args.get("spec") is not None and (name in _OFFSETS or frame != _RUNNING_ROWS):
             raise failure(
@@ -302,58 +304,3 @@ def _check_positive(count: Expr, what: str, node: exp.Expr) -> None:
             f"The {what} must be at least 1, but is {count.value}.",
             node,
         )
-
-
-# ---- frames
-
-
-def _frame(binder: ExpressionBinder, window: exp.Window, order: tuple[WindowOrder, ...]) -> WindowFrame:
-    """Return the frame of a window: the frame in the text; otherwise all rows of the partition up to the
-    current row's peers, or all rows of the partition if the window has no order."""
-    spec = window.args.get("spec")
-    if spec is None:
-        return _RUNNING if order else _WHOLE
-    refuse_unknown(spec, frozenset({"kind", "start", "start_side", "end", "end_side"}))
-    unit = FrameUnit.ROWS if str(spec.args["kind"]).upper() == "ROWS" else FrameUnit.RANGE
-    start = _bound(binder, spec, spec.args.get("start"), spec.args.get("start_side"), "PRECEDING")
-    last = spec.args.get("end")
-    end = 0 if last is None else _bound(binder, spec, last, spec.args.get("end_side"), "FOLLOWING")
-    if start is not None and end is not None and start > end:
-        if not (start and end):
-            raise unsupported("A window frame that ends before it begins", spec)
-        raise failure(
-            "DATATYPE_MISMATCH.SPECIFIED_WINDOW_FRAME_WRONG_COMPARISON",
-            "The lower bound of a window frame must be less than or equal to the upper bound.",
-            spec,
-        )
-    if unit is FrameUnit.RANGE:
-        if not order and not start is end is None:
-            raise failure(
-                "DATATYPE_MISMATCH.RANGE_FRAME_WITHOUT_ORDER",
-                "A range window frame cannot be used in an unordered window specification.",
-                spec,
-            )
-        if start or end:
-            raise unsupported("A RANGE frame with a distance", spec)
-    return WindowFrame(unit, start, end)
-
-
-def _bound(
-    binder: ExpressionBinder, spec: exp.Expr, value: object, side: object, unbounded: str
-) -> int | None:
-    """Return the offset of the start or end of a frame in rows, negative for PRECEDING and 0 for CURRENT ROW;
-    None for UNBOUNDED. ``unbounded`` is the direction that UNBOUNDED must have here. Raises NotSupportedError
-    for an offset that isn't a constant INT."""
-    direction = str(side or "").upper()
-    if isinstance(value, str):
-        word = value.upper()
-        if word == "CURRENT ROW":
-            return 0
-        if word == "UNBOUNDED" and direction == unbounded:
-            return None
-        raise unsupported(f"A window frame with {word} {direction}", spec)
-    assert isinstance(value, exp.Expr)
-    offset = binder.context.known_value(binder.bind(value))
-    if not isinstance(offset, Literal) or offset.type != INT or not isinstance(offset.value, int):
-        raise unsupported("A window frame whose distance is not an INT", spec)
-    return -offset.value if direction == "PRECEDING" else offset.value

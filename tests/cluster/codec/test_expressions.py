@@ -61,6 +61,7 @@ ARGUMENTS = (COLUMN, Literal(INT, 1))
 CALLS = [
     SortKey(1, SortOrder.DESCENDING),
     WindowFrame(FrameUnit.ROWS, -1, None),
+    WindowFrame(FrameUnit.RANGE, Call(INT, "add", ARGUMENTS), 0),
     AggregateCall("sum", ARGUMENTS, BIGINT, distinct=True, filter=CALL),
     AggregateCall("count", (), BIGINT),
     WindowCall("lag", ARGUMENTS, DATE, WindowFrame(FrameUnit.RANGE, None, 0), ignore_nulls=True),

@@ -183,7 +183,18 @@ class ExpressionBinder(msgspec.Struct):
             )
         if node.args.get("partition_by") or node.args.get("order") or node.args.get("spec"):
             raise unsupported("A window that extends a named window", node)
-        return named
+        if named.args.get("alias") is None:
+            return named
+        # ``WINDOW w AS (...), v AS w``; a window may not refer to a window that refers to another.
+        target = self.named_windows.get(named.args["alias"].name)
+        if target is None or target.args.get("alias") is not None:
+            kind = "UNRESOLVED" if target is None else "INVALID"
+            raise failure(
+                f"INVALID_SQL_SYNTAX.{kind}_WINDOW_REFERENCE",
+                f"Invalid SQL syntax: Cannot resolve window reference `{named.args['alias'].name}`.",
+                named,
+            )
+        return target
 
     def condition(self, node: exp.Expr) -> Expr:
         """Bind a condition of WHERE to a boolean expression. Raises DATATYPE_MISMATCH.FILTER_NOT_BOOLEAN if

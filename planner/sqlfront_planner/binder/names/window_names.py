@@ -20,7 +20,7 @@ def window_text(node: exp.Expr, binder: Binder, text: Text) -> str:
     order = window.args.get("order")
     if order is not None:
         parts.append(f"ORDER BY {', '.join(_ordered(item, text) for item in order.expressions)}")
-    parts.append(_frame_text(node, window, text))
+    parts.append(_frame_text(node, window, binder, text))
     return f"{function} OVER ({' '.join(parts)})"
 
 
@@ -30,7 +30,7 @@ def _ordered(item: exp.Expr, text: Text) -> str:
     return f"{text(item.this)} {direction} NULLS {nulls}"
 
 
-def _frame_text(node: exp.Window, window: exp.Window, text: Text) -> str:
+def _frame_text(node: exp.Window, window: exp.Window, binder: Binder, text: Text) -> str:
     """Return the text of the call's frame: the frame in the query, or Spark's default. Ranking functions, lag
     and lead have frames of their own, whatever the query says."""
     inner = node.this
@@ -50,14 +50,22 @@ def _frame_text(node: exp.Window, window: exp.Window, text: Text) -> str:
         if window.args.get("order") is None:
             return "ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING"
         return "RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW"
-    start = _bound(spec.args.get("start"), spec.args.get("start_side"), text)
-    end = _bound(spec.args.get("end") or "CURRENT ROW", spec.args.get("end_side"), text)
+    start = _bound(spec.args.get("start"), spec.args.get("start_side"), binder, text)
+    end = _bound(spec.args.get("end") or "CURRENT ROW", spec.args.get("end_side"), binder, text)
     return f"{str(spec.args['kind']).upper()} BETWEEN {start} AND {end}"
 
 
-def _bound(value: object, side: object, text: Text) -> str:
-    shown = text(value) if isinstance(value, exp.Expr) else str(value)
-    return shown.upper() if not side else f"{shown} {side}".upper()
+def _bound(value: object, side: object, binder: Binder, text: Text) -> str:
+    """Return the text of a frame's bound. Spark shows a distance before the row that it casts to the order's
+    type as a negative distance behind the row."""
+    if not isinstance(value, exp.Expr):
+        return str(value).upper() if not side else f"{value} {side}".upper()
+    shown, direction = text(value), str(side).upper()
+    if direction == "PRECEDING" and id(value) in binder.context.cast_bounds:
+        return f"(- {shown}) FOLLOWING"
+    if direction == "FOLLOWING" and isinstance(value, exp.Neg) and isinstance(value.this, exp.Paren):
+        return f"{text(value.this)} PRECEDING"
+    return f"{shown} {direction}"
 
 
 def ignore_nulls_text(node: exp.Expr, text: Text) -> str:
