@@ -32,7 +32,8 @@ _CALLS: Final = (
     "count(*)", "count(x)", "sum(x)", "avg(x)", "min(x)", "max(s)", "sum(e)", "avg(e)", "sum(iv)", "max(ts)",
     "bit_or(x)", "min_by(id, id)", "max_by(x, id)", "min(da)", "bool_or(x > 20)", "count_if(x > 3)",
     "sum(x) FILTER (WHERE g = 1)", "count(*) FILTER (WHERE x > 9)", "sort_array(collect_list(x) OVER ?)",
-    "sort_array(collect_set(x) FILTER (WHERE g < 2) OVER ?)", "try_sum(l)", "min(d)", "max(d)", "percentile(x, 0.3)",
+    "sort_array(collect_set(x) FILTER (WHERE g < 2) OVER ?)", "try_sum(l)", "min(d)", "max(d)",
+    "percentile(x, 0.3)",
 )  # fmt: skip
 _ORDERS: Final = ("", " ASC", " DESC", " NULLS LAST", " DESC NULLS FIRST", " DESC NULLS LAST")
 

@@ -57,7 +57,8 @@ class WindowRows(msgspec.Struct, frozen=True):
         first, last = self.partitions.starts, self.partitions.ends
         starts, ends = first, last
         if frame.unit is FrameUnit.ROWS:
-            assert not isinstance(frame.start, Expr) and not isinstance(frame.end, Expr)
+            assert not isinstance(frame.start, Expr)
+            assert not isinstance(frame.end, Expr)
             if frame.start is not None:
                 starts = np.clip(positions + frame.start, first, last)
             if frame.end is not None:

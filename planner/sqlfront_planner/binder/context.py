@@ -300,10 +300,9 @@ class StatementContext(msgspec.Struct):
     ``moved`` holds the :class:`TimeShift` of each date or interval operation by the node's id;
     ``cast_bounds`` likewise the distances of window frames that Spark casts to the order's type, and
     ``lambdas`` the parameters of each bound lambda, with the node, and whether Spark shows the body as NULL.
-    ``conditions``
-    is the cache of :func:`~.expressions.literals.is_compared`. ``uses`` counts the uses of common table
-    expressions, ``depth`` the expressions and queries around the current node. ``zone`` is the session's time
-    zone, as ``settings`` have it but for the query of a view that was made in another zone.
+    ``conditions`` is the cache of :func:`~.expressions.literals.is_compared`. ``uses`` counts the uses of
+    common table expressions, ``depth`` the expressions and queries around the current node. ``zone`` is the
+    session's time zone, as ``settings`` have it but for the query of a view that was made in another zone.
     """
 
     catalog: Catalog

@@ -8,8 +8,9 @@ import pyarrow as pa
 from sqlglot import exp
 
 from sqlfront_planner import types as coercion
-from sqlfront_planner.binder import outer_columns, windows
+from sqlfront_planner.binder import outer_columns
 from sqlfront_planner.binder.expressions.expression_binder import ExpressionBinder
+from sqlfront_planner.binder.functions import ordered_sets
 from sqlfront_planner.binder.trees.constants import may_be_position
 from sqlfront_planner.binder.trees.handlers import failure, refuse_unknown, unparenthesized
 from sqlfront_planner.logical import LogicalPlan, LogicalProject, LogicalSort
@@ -36,7 +37,7 @@ def bind_order(binder: ExpressionBinder, node: exp.Expr, outputs: Sequence[Expr]
     refuse_unknown(node, frozenset({"expressions"}))
     items = []
     for item in node.expressions:
-        order = windows.sort_order(item)
+        order = ordered_sets.sort_order(item)
         for expression in _expressions(binder, item.this, outputs):
             if not coercion.is_orderable(expression.type):
                 raise failure(

@@ -18,14 +18,15 @@ from sqlfront_values.expressions import Call, Cast, Column, Expr, FrameUnit, Lit
 from sqlfront_values.functions import registry
 from sqlfront_values.types import DATE, INT, TIMESTAMP, TIMESTAMP_NTZ, is_interval, is_numeric, sql_name
 
-_WHOLE: Final = WindowFrame(FrameUnit.ROWS, None, None)
+#: All rows of the partition.
+WHOLE: Final = WindowFrame(FrameUnit.ROWS, None, None)
 _RUNNING: Final = WindowFrame(FrameUnit.RANGE, None, 0)
 #: Nodes of which a bound's distance may consist. Spark takes no functions and no columns there.
 _CONSTANT: Final = (
-    (exp.Literal, exp.Null, exp.Boolean, exp.Neg, exp.Paren, exp.Interval, exp.IntervalSpan, exp.Var)
-    + (exp.Cast, exp.TryCast, exp.DataType, exp.DataTypeParam, exp.Placeholder, exp.Parameter)
-    + (exp.Add, exp.Sub, exp.Mul)
-)
+    exp.Literal, exp.Null, exp.Boolean, exp.Neg, exp.Paren, exp.Interval, exp.IntervalSpan, exp.Var,
+    exp.Cast, exp.TryCast, exp.DataType, exp.DataTypeParam, exp.Placeholder, exp.Parameter,
+    exp.Add, exp.Sub, exp.Mul,
+)  # fmt: skip
 #: What Spark expects of the distance of a bound, by the frame's unit.
 _EXPECTED: Final = {
     FrameUnit.ROWS: '"INT"',
@@ -55,7 +56,7 @@ def window_frame(binder: ExpressionBinder, window: exp.Window, order: tuple[Wind
     for a pair of bounds, DATATYPE_MISMATCH.RANGE_FRAME_INVALID_TYPE and its like for bounds and order."""
     spec = window.args.get("spec")
     if spec is None:
-        return _RUNNING if order else _WHOLE
+        return _RUNNING if order else WHOLE
     refuse_unknown(spec, frozenset({"kind", "start", "start_side", "end", "end_side"}))
     unit = FrameUnit.ROWS if str(spec.args["kind"]).upper() == "ROWS" else FrameUnit.RANGE
     key = order[0][0].type if unit is FrameUnit.RANGE and len(order) == 1 else None
@@ -94,10 +95,10 @@ def _bound(
     distance = binder.bind(value)
     if direction == "PRECEDING":
         distance = call_function(binder, "negative", [distance], spec)
-    if key is not None and key not in (DATE, TIMESTAMP) and distance.type != key:
-        if can_cast(distance.type, key):
-            distance = Cast(key, distance)
-            binder.context.cast_bounds[id(value)] = value
+    kept = key is None or key in (DATE, TIMESTAMP, distance.type)
+    if not kept and can_cast(distance.type, key):
+        distance = Cast(key, distance)
+        binder.context.cast_bounds[id(value)] = value
     known = binder.context.constant(distance, spec)
     if known is None:
         raise unsupported("A window frame whose bound is not constant", spec)

@@ -8,14 +8,16 @@ from sqlglot import exp
 from sqlfront_planner.binder.collected_calls import WindowItem, WindowOrder, WindowOutput, Windows
 from sqlfront_planner.binder.expressions.arguments import argument_kinds, check_count, coerce, function_name
 from sqlfront_planner.binder.expressions.expression_binder import Clause, ExpressionBinder
+from sqlfront_planner.binder.functions import ordered_sets
 from sqlfront_planner.binder.functions.aggregates import (
     EDGES,
+    LISTS,
     aggregate_call,
     constant_arguments,
     filter_condition,
 )
 from sqlfront_planner.binder.trees.handlers import failure, handles, refuse_unknown, unsupported
-from sqlfront_planner.binder.window_frames import window_frame
+from sqlfront_planner.binder.window_frames import WHOLE, window_frame
 from sqlfront_planner.types import is_orderable
 from sqlfront_values import types
 from sqlfront_values.expressions import (
@@ -24,7 +26,6 @@ from sqlfront_values.expressions import (
     Expr,
     FrameUnit,
     Literal,
-    SortOrder,
     WindowCall,
     WindowFrame,
     walk,
@@ -36,7 +37,7 @@ from sqlfront_values.types import INT
 _RUNNING_ROWS: Final = WindowFrame(FrameUnit.ROWS, None, 0)
 _OFFSETS: Final = frozenset({"lag", "lead"})
 #: Aggregates that require whole partitions.
-_UNORDERED: Final = frozenset({"median"})
+_UNORDERED: Final = frozenset({"median", "percentile_cont", "percentile_disc", "listagg", "string_agg"})
 #: Ranking functions whose arguments Spark accepts and ignores.
 _ARGUMENTS_UNREAD: Final = frozenset({"rank", "dense_rank", "percent_rank"})
 #: Further types accepted for constant arguments, besides the declared type.
@@ -60,8 +61,8 @@ def bind_window(binder: ExpressionBinder, node: exp.Window) -> Expr:
                 node,
             )
     order = ordering(binder, window.args.get("order"))
-    function, condition, ignore_nulls = _unwrapped(node.this)
-    call = _call(binder, function, condition, window, order, ignore_nulls=ignore_nulls)
+    function, condition, within, ignore_nulls = _unwrapped(node.this)
+    call = _call(binder, function, condition, within, window, order, ignore_nulls=ignore_nulls)
     if len(binder.aliases_used) > aliases:
         raise unsupported("A reference to an alias of the same SELECT in a window", node)
     inner = (*partition, *(item for item, _ in order), *call.arguments)
@@ -112,31 +113,24 @@ def ordering(binder: ExpressionBinder, node: exp.Expr | None) -> tuple[WindowOrd
     if node is None:
         return ()
     refuse_unknown(node, frozenset({"expressions"}))
-    return tuple((binder.bind(item.this), sort_order(item)) for item in node.expressions)
+    return tuple((binder.bind(item.this), ordered_sets.sort_order(item)) for item in node.expressions)
 
 
-def sort_order(item: exp.Expr) -> SortOrder:
-    """Return the sort order of an item of ORDER BY: its direction, and whether nulls come first or last."""
-    refuse_unknown(item, frozenset({"this", "desc", "nulls_first"}))
-    if item.args.get("desc"):
-        return SortOrder.DESCENDING_NULLS_FIRST if item.args.get("nulls_first") else SortOrder.DESCENDING
-    return SortOrder.ASCENDING if item.args.get("nulls_first") else SortOrder.ASCENDING_NULLS_LAST
-
-
-def _unwrapped(node: exp.Expr) -> tuple[exp.Anonymous, exp.Expr | None, bool]:
-    """Unwrap a function's call from FILTER, IGNORE NULLS and RESPECT NULLS. Return the call, the condition of
-    FILTER (None without FILTER), and whether the call has IGNORE NULLS."""
-    condition, ignore = None, False
+def _unwrapped(node: exp.Expr) -> tuple[exp.Anonymous, exp.Expr | None, exp.Expr | None, bool | None]:
+    """Unwrap a function's call from FILTER, WITHIN GROUP, IGNORE NULLS and RESPECT NULLS. Return the call,
+    the condition of FILTER and the order of WITHIN GROUP (None without these clauses), and whether the call
+    has IGNORE NULLS (False: RESPECT NULLS, None: neither)."""
+    condition, within, ignore = None, None, None
     while not isinstance(node, exp.Anonymous):
         match node:
             case exp.IgnoreNulls():
                 ignore = True
             case exp.RespectNulls():
-                pass
+                ignore = False
             case exp.Filter():
                 condition = node.expression.this
             case exp.WithinGroup():
-                raise unsupported("WITHIN GROUP", node)
+                within = node.expression
             case _:
                 raise failure(
                     "UNSUPPORTED_EXPR_FOR_WINDOW",
@@ -144,26 +138,30 @@ def _unwrapped(node: exp.Expr) -> tuple[exp.Anonymous, exp.Expr | None, bool]:
                     node,
                 )
         node = node.this
-    return node, condition, ignore
+    return node, condition, within, ignore
 
 
 def _call(
     binder: ExpressionBinder,
     node: exp.Anonymous,
     condition: exp.Expr | None,
+    within: exp.Expr | None,
     window: exp.Window,
     order: tuple[WindowOrder, ...],
     *,
-    ignore_nulls: bool,
+    ignore_nulls: bool | None,
 ) -> WindowCall:
     name = function_name(node)
     entry = lookup_window(name)
-    if ignore_nulls and not (name in EDGES or (entry is not None and entry.takes_nulls_clause)):
+    takes = name in EDGES | LISTS or (entry is not None and entry.takes_nulls_clause)
+    if ignore_nulls is not None and not takes:
         raise failure(
             "INVALID_SQL_SYNTAX.FUNCTION_WITH_UNSUPPORTED_SYNTAX",
-            f"Invalid SQL syntax: The function `{name}` does not support IGNORE NULLS.",
+            f"Invalid SQL syntax: The function `{name}` does not support IGNORE NULLS or RESPECT NULLS.",
             node,
         )
+    if within is not None and (entry is not None or lookup_aggregate(name) is None):
+        raise ordered_sets.takes_no_order(name, node)
     if entry is not None:
         if condition is not None:
             raise failure(
@@ -171,7 +169,7 @@ def _call(
                 f"Invalid SQL syntax: The function `{name}` does not support FILTER.",
                 node,
             )
-        return _ranking(binder, node, entry, window, order, ignore_nulls=ignore_nulls)
+        return _ranking(binder, node, entry, window, order, ignore_nulls=bool(ignore_nulls))
     if lookup_aggregate(name) is None:
         binder.bind(node)  # raises the error that names an unknown function
         raise failure(
@@ -179,28 +177,31 @@ def _call(
             f'Expression "{binder.name(node)}" not supported within a window function.',
             node,
         )
-    return _aggregate(binder, node, condition, window, order, ignore_nulls=ignore_nulls)
+    return _aggregate(binder, node, condition, within, window, order, ignore_nulls=ignore_nulls)
 
 
 def _aggregate(
     binder: ExpressionBinder,
     node: exp.Anonymous,
     condition: exp.Expr | None,
+    within: exp.Expr | None,
     window: exp.Window,
     order: tuple[WindowOrder, ...],
     *,
-    ignore_nulls: bool,
+    ignore_nulls: bool | None,
 ) -> WindowCall:
-    """Bind the call of an aggregate function over a window; ``condition`` is the condition of FILTER."""
+    """Bind the call of an aggregate function over a window; ``condition`` is the condition of FILTER,
+    ``within`` the order of WITHIN GROUP."""
     inner = binder.within(inside_aggregate=False)
-    call = aggregate_call(inner, node, function_name(node), ignore_nulls=ignore_nulls)
+    call = aggregate_call(inner, node, function_name(node), ignore_nulls=ignore_nulls, within=within)
     if isinstance(next(iter(node.expressions), None), exp.Distinct):
         raise failure(
             "DISTINCT_WINDOW_FUNCTION_UNSUPPORTED",
             f'Distinct window functions are not supported: "{binder.name(node)}".',
             node,
         )
-    if call.function in _UNORDERED and (order or window.args.get("spec") is not None):
+    frame = window_frame(binder, window, order)
+    if call.function in _UNORDERED and (order or frame != WHOLE):
         raise failure(
             "INVALID_WINDOW_SPEC_FOR_AGGREGATION_FUNC",
             f'Cannot specify ORDER BY or a window frame for "{binder.name(node)}".',
@@ -208,7 +209,7 @@ def _aggregate(
         )
     if condition is not None:
         call = _filtered(binder, call, filter_condition(inner, condition), node)
-    return WindowCall(call.function, call.arguments, call.type, window_frame(binder, window, order))
+    return WindowCall(call.function, call.arguments, call.type, frame)
 
 
 def _filtered(

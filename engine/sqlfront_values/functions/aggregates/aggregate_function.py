@@ -33,8 +33,9 @@ class AggregateFunction(msgspec.Struct, frozen=True):
     ``accumulator`` gets their values in the :class:`AggregateSignature`, not as columns. Result-column names
     leave out the arguments at the positions ``hidden`` and show ``shown_defaults`` for the last optional
     arguments when the call omits them. ``distinct_matters`` says whether DISTINCT can change the result.
-    ``example`` is a query and the ``repr`` of its Python value. ``aliases`` are further names of the
-    function.
+    ``written`` is the greatest number of arguments that a text may give (None = all); the binder adds the
+    others, which say the order of WITHIN GROUP. ``example`` is a query and the ``repr`` of its Python
+    value. ``aliases`` are further names of the function.
     """
 
     name: str
@@ -47,6 +48,7 @@ class AggregateFunction(msgspec.Struct, frozen=True):
     hidden: tuple[int, ...] = ()
     shown_defaults: tuple[str, ...] = ()
     distinct_matters: bool = True
+    written: int | None = None
     display: str | None = None
     example: tuple[str, str] | None = None
     aliases: tuple[str, ...] = ()

@@ -4,6 +4,7 @@
 """
 
 from decimal import Decimal
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -11,6 +12,7 @@ import pyarrow as pa
 from msgspec.structs import replace
 
 from sqlfront_values.errors import InternalError, spark_error
+from sqlfront_values.expressions import SortOrder
 from sqlfront_values.functions.aggregates.accumulators import moments
 from sqlfront_values.functions.aggregates.accumulators.base import Accumulator
 from sqlfront_values.functions.aggregates.accumulators.extremes import Bits, Extreme, ExtremeBy, FirstOrLast
@@ -18,11 +20,22 @@ from sqlfront_values.functions.aggregates.accumulators.lists import (
     ApproximatePercentile,
     CollectedValues,
     DelimitedText,
-    ListResult,
     Percentile,
     most_frequent,
 )
-from sqlfront_values.functions.aggregates.accumulators.moments import Moments, PairMoments
+from sqlfront_values.functions.aggregates.accumulators.moments import (
+    Moments,
+    OfWholeRows,
+    PairMoments,
+    RegressionIntercept,
+)
+from sqlfront_values.functions.aggregates.accumulators.ordered import (
+    BestRows,
+    CollectedRows,
+    MostFrequent,
+    OrderedText,
+    WeightedPercentile,
+)
 from sqlfront_values.functions.aggregates.accumulators.sums import (
     AverageDecimals,
     AverageDoubles,
@@ -34,7 +47,6 @@ from sqlfront_values.functions.aggregates.accumulators.sums import (
     SumIntervals,
 )
 from sqlfront_values.functions.aggregates.aggregate_function import (
-    AccumulatorFactory,
     AggregateFunction,
     AggregateSignature,
 )
@@ -44,7 +56,9 @@ from sqlfront_values.types import (
     BOOLEAN,
     DAY_TIME_INTERVAL,
     DOUBLE,
+    INT,
     MAX_PRECISION,
+    STRING,
     YEAR_MONTH_INTERVAL,
     decimal,
     is_decimal,
@@ -182,6 +196,8 @@ _register(
 # ---- one of the values
 
 
+#: The most values that max_by and min_by return.
+_MOST_BEST: Final = 100_000
 _PAIRS: Final = "VALUES (1, 'a'), (3, 'b') AS t(x, y)"
 
 
@@ -196,13 +212,27 @@ def _extreme_function(name: str, *, greatest: bool) -> AggregateFunction:
     )
 
 
+def _best_by(signature: AggregateSignature, *, greatest: bool) -> Accumulator:
+    types = (signature.argument_types[0], signature.argument_types[1])
+    if not signature.constants:
+        return ExtremeBy(types, greatest)
+    count = signature.constants[0] or 0
+    if not isinstance(count, int) or not 1 <= count <= _MOST_BEST:
+        raise spark_error(
+            "DATATYPE_MISMATCH.VALUE_OUT_OF_RANGE",
+            f"The `k` must be between [1, {_MOST_BEST}] (current value = {count}).",
+        )
+    return BestRows(types, greatest, count)
+
+
 def _extreme_by_function(name: str, *, greatest: bool) -> AggregateFunction:
     return AggregateFunction(
         name,
-        (Kind.ANY, Kind.ANY),
-        _same_type,
-        lambda signature: ExtremeBy((signature.argument_types[0], signature.argument_types[1]), greatest),
-        distinct_matters=False,
+        (Kind.ANY, Kind.ANY, INT),
+        lambda types: pa.list_(types[0]) if len(types) > 2 else types[0],
+        partial(_best_by, greatest=greatest),
+        optional=1,
+        constants=(2,),
         example=(f"SELECT {name}(y, x) FROM {_PAIRS}", "'b'" if greatest else "'a'"),
     )
 
@@ -263,6 +293,8 @@ _register(
 
 # ---- statistics
 
+_POINTS: Final = "VALUES (1, 2), (3, 6) AS t(x, y)"
+
 
 def _moments_function(
     name: str, *aliases: str, order: int, formula: moments.Formula, example: float
@@ -283,8 +315,17 @@ def _pair_function(name: str, formula: moments.PairFormula, example: float) -> A
         (DOUBLE, DOUBLE),
         DOUBLE,
         lambda _: PairMoments(formula),
-        example=(f"SELECT {name}(x, y) FROM VALUES (1, 2), (3, 6) AS t(x, y)", repr(example)),
+        example=(f"SELECT {name}(x, y) FROM {_POINTS}", repr(example)),
     )
+
+
+def _mean_type(types: tuple[pa.DataType, ...], *, place: int) -> pa.DataType:
+    return average_type((types[place],))
+
+
+def _paired_mean(signature: AggregateSignature, *, place: int) -> Accumulator:
+    kind = signature.argument_types[place]
+    return OfWholeRows(_average(AggregateSignature((kind,), signature.type)), place)
 
 
 _register(
@@ -303,6 +344,35 @@ _register(
     _pair_function("covar_pop", moments.covariance_population, 2.0),
     _pair_function("covar_samp", moments.covariance_sample, 4.0),
     _pair_function("corr", moments.correlation, 1.0),
+    _pair_function("regr_slope", moments.regression_slope, 0.5),
+    _pair_function("regr_r2", moments.regression_r2, 1.0),
+    _pair_function("regr_sxx", moments.regression_sxx, 8.0),
+    _pair_function("regr_sxy", moments.regression_sxy, 4.0),
+    _pair_function("regr_syy", moments.regression_syy, 2.0),
+    AggregateFunction(
+        "regr_intercept",
+        (DOUBLE, DOUBLE),
+        DOUBLE,
+        lambda _: RegressionIntercept(moments.regression_slope),
+        example=(f"SELECT regr_intercept(x, y) FROM {_POINTS}", "0.0"),
+    ),
+    AggregateFunction(
+        "regr_count",
+        (Kind.NUMERIC, Kind.NUMERIC),
+        BIGINT,
+        lambda _: Count(),
+        example=(f"SELECT regr_count(x, y) FROM {_POINTS}", "2"),
+    ),
+    *(
+        AggregateFunction(
+            name,
+            (Kind.NUMERIC, Kind.NUMERIC),
+            partial(_mean_type, place=place),
+            partial(_paired_mean, place=place),
+            example=(f"SELECT {name}(x, y) FROM {_POINTS}", example),
+        )
+        for name, place, example in (("regr_avgx", 1, "4.0"), ("regr_avgy", 0, "2.0"))
+    ),
 )
 
 # ---- all of the values
@@ -311,9 +381,14 @@ _register(
 def _list_function(name: str, *aliases: str, unique: bool = False) -> AggregateFunction:
     return AggregateFunction(
         name,
-        (Kind.ANY,),
+        (Kind.ANY, BOOLEAN),
         _array_type,
-        lambda signature: CollectedValues(signature.argument_types[0], unique),
+        lambda signature: CollectedValues(
+            signature.argument_types[0], unique, nulls=signature.constants[:1] == (True,)
+        ),
+        optional=1,
+        constants=(1,),
+        written=1,
         distinct_matters=not unique,
         display=name,
         example=(f"SELECT {name}(x) FROM VALUES (1), (NULL) AS t(x)", "[1]"),
@@ -327,6 +402,10 @@ def _fractions(signature: AggregateSignature) -> tuple[tuple[float, ...], bool]:
     constant = signature.constants[0]
     several = isinstance(constant, list | tuple)
     chosen = constant if isinstance(constant, list | tuple) else [constant]
+    if None in chosen:
+        raise spark_error(
+            "DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE", "The percentages must be numbers, but one is null."
+        )
     fractions = tuple(float(item) for item in chosen if isinstance(item, int | float | Decimal))
     if len(fractions) < len(chosen) or not all(0.0 <= fraction <= 1.0 for fraction in fractions):
         raise spark_error(
@@ -337,7 +416,24 @@ def _fractions(signature: AggregateSignature) -> tuple[tuple[float, ...], bool]:
 
 
 def _percentile(signature: AggregateSignature) -> Accumulator:
-    return CollectedValues(DOUBLE, result=Percentile(*_fractions(signature)))
+    kind = signature.argument_types[0]
+    percentile = Percentile(*_fractions(signature), type=interpolated_type(kind))
+    if len(signature.argument_types) > 2:
+        return CollectedRows((kind, signature.argument_types[2]), WeightedPercentile(percentile))
+    return CollectedValues(kind, result=percentile)
+
+
+def _ordered_percentile(signature: AggregateSignature, *, discrete: bool) -> Accumulator:
+    kind, descending = signature.argument_types[0], signature.constants[1]
+    result = Percentile(*_fractions(signature), discrete, descending is True, interpolated_type(kind))
+    return CollectedValues(kind, result=result)
+
+
+def interpolated_type(kind: pa.DataType) -> pa.DataType:
+    """Return the type of a median or percentile of doubles or intervals: intervals of all their units."""
+    if is_interval(kind):
+        return YEAR_MONTH_INTERVAL if is_year_month(kind) else DAY_TIME_INTERVAL
+    return DOUBLE
 
 
 def _approximate_percentile(signature: AggregateSignature) -> Accumulator:
@@ -354,8 +450,11 @@ def _percentile_type(value_type: pa.DataType, percentage_type: pa.DataType) -> p
     return pa.list_(value_type) if pa.types.is_list(percentage_type) else value_type
 
 
-def _list_result(result: ListResult) -> AccumulatorFactory:
-    return lambda signature: CollectedValues(signature.argument_types[0], result=result)
+def _mode(signature: AggregateSignature) -> Accumulator:
+    kind = signature.argument_types[0]
+    if not (signature.constants and signature.constants[0]):
+        return CollectedValues(kind, result=most_frequent)
+    return CollectedRows((kind,), MostFrequent(greatest=signature.constants[1:] == (True,)))
 
 
 def _joined(signature: AggregateSignature) -> Accumulator:
@@ -363,7 +462,11 @@ def _joined(signature: AggregateSignature) -> Accumulator:
     empty: str | bytes = b"" if pa.types.is_binary(kind) else ""
     delimiter = signature.constants[0] if signature.constants else None
     assert delimiter is None or isinstance(delimiter, str | bytes)
-    return CollectedValues(kind, result=DelimitedText(empty if delimiter is None else delimiter, kind))
+    text = DelimitedText(empty if delimiter is None else delimiter, kind)
+    if len(signature.argument_types) < 4:
+        return CollectedValues(kind, result=text)
+    orders = tuple(map(SortOrder, str(signature.constants[1]).split(", ")))
+    return CollectedRows((kind, *signature.argument_types[3:]), OrderedText(text, orders))
 
 
 _register(
@@ -371,19 +474,37 @@ _register(
     _list_function("collect_set", unique=True),
     AggregateFunction(
         "median",
-        (DOUBLE,),
-        DOUBLE,
-        lambda _: CollectedValues(DOUBLE, result=Percentile((0.5,))),
+        (Kind.DOUBLE_OR_INTERVAL,),
+        lambda types: interpolated_type(types[0]),
+        lambda signature: CollectedValues(
+            signature.argument_types[0], result=Percentile((0.5,), type=signature.type)
+        ),
         example=("SELECT median(x) FROM VALUES (1), (2), (10) AS t(x)", "2.0"),
     ),
     AggregateFunction(
         "percentile",
-        (DOUBLE, Kind.ANY),
-        lambda types: _percentile_type(DOUBLE, types[1]),
+        (Kind.DOUBLE_OR_INTERVAL, Kind.ANY, Kind.INTEGRAL),
+        lambda types: _percentile_type(interpolated_type(types[0]), types[1]),
         _percentile,
+        optional=1,
         constants=(1,),
         shown_defaults=("1",),
         example=("SELECT percentile(x, 0.25D) FROM VALUES (0), (10) AS t(x)", "2.5"),
+    ),
+    *(
+        AggregateFunction(
+            name,
+            (Kind.DOUBLE_OR_INTERVAL, Kind.ANY, BOOLEAN),
+            lambda types: _percentile_type(interpolated_type(types[0]), types[1]),
+            partial(_ordered_percentile, discrete=discrete),
+            constants=(1, 2),
+            written=1,
+            example=(
+                f"SELECT {name}(0.25D) WITHIN GROUP (ORDER BY x) FROM VALUES (0), (10) AS t(x)",
+                example,
+            ),
+        )
+        for name, discrete, example in (("percentile_cont", False, "2.5"), ("percentile_disc", True, "0.0"))
     ),
     AggregateFunction(
         "percentile_approx",
@@ -398,18 +519,23 @@ _register(
     ),
     AggregateFunction(
         "mode",
-        (Kind.ANY,),
+        (Kind.ANY, BOOLEAN, BOOLEAN),
         _same_type,
-        _list_result(most_frequent),
+        _mode,
+        optional=2,
+        constants=(1, 2),
+        written=2,
         example=("SELECT mode(x) FROM VALUES (1), (2), (2) AS t(x)", "2"),
     ),
     AggregateFunction(
         "listagg",
-        (Kind.STRING_OR_BINARY, Kind.STRING_OR_BINARY),
+        (Kind.STRING_OR_BINARY, Kind.STRING_OR_BINARY, STRING, Kind.ANY),
         _same_type,
         _joined,
-        optional=1,
-        constants=(1,),
+        optional=3,
+        variadic=True,
+        constants=(1, 2),
+        written=2,
         shown_defaults=("NULL",),
         example=("SELECT listagg(x, ',') FROM VALUES ('a'), ('b') AS t(x)", "'a,b'"),
         aliases=("string_agg",),

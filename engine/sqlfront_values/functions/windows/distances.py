@@ -19,8 +19,8 @@ from sqlfront_values.types import is_decimal, logical
 
 #: From a range of rows to the number of rows before each row's bound, in the partitions up to the row's own.
 _Search = Callable[[int, int], Rows]
-#: Whether Spark computes the bound of a row, by its position, its partition's first position, and the position
-#: of the bound before.
+#: Whether Spark computes the bound of a row, by its position, its partition's first position, and the
+#: position of the bound before.
 _Needed = Callable[[int, int, int], bool]
 #: Where a key equal to the bound counts: behind the bound, or before it.
 _Side = Literal["left", "right"]
@@ -127,14 +127,14 @@ def _first_failing(search: _Search, start: int, stop: int) -> int:
 
 
 def _upper_needed(rows: WindowRows) -> _Needed:
-    """Return the rule for the only bound of a frame, and for upper bounds: Spark reads a bound until the bound
-    before is the partition's end."""
+    """Return the rule for the only bound of a frame, and for upper bounds: Spark reads a bound until the
+    bound before is the partition's end."""
     return lambda row, first, before: before < int(rows.partitions.ends[row])
 
 
 def _lower_needed(ends: Rows) -> _Needed:
-    """Return the rule for lower bounds below the upper bounds ``ends``: Spark reads a lower bound if the frame
-    before had rows, or if the frame gets another row."""
+    """Return the rule for lower bounds below the upper bounds ``ends``: Spark reads a lower bound if the
+    frame before had rows, or if the frame gets another row."""
 
     def needed(row: int, first: int, before: int) -> bool:
         end_before = int(ends[row - 1]) if row > first else first

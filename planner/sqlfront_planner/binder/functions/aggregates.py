@@ -10,33 +10,50 @@ from sqlglot import exp
 from sqlfront_planner.binder.collected_calls import GroupingCall
 from sqlfront_planner.binder.expressions import arguments as call_arguments
 from sqlfront_planner.binder.expressions.columns import known_outputs, unresolved
-from sqlfront_planner.binder.expressions.expression_binder import Clause, ExpressionBinder
+from sqlfront_planner.binder.expressions.expression_binder import Clause, ExpressionBinder, cast_to
+from sqlfront_planner.binder.functions import ordered_sets
 from sqlfront_planner.binder.scope import columns_of_star
 from sqlfront_planner.binder.trees.handlers import failure, handles, refuse_unknown, unsupported
 from sqlfront_planner.expressions.rewriting import is_deterministic
 from sqlfront_planner.logical import OuterColumn
-from sqlfront_planner.types import is_orderable
+from sqlfront_planner.types import DATETIMES, is_orderable
 from sqlfront_values.errors import Error
 from sqlfront_values.expressions import AggregateCall, Column, Expr, Literal, walk
 from sqlfront_values.functions.aggregates import registry as functions
-from sqlfront_values.types import BIGINT, BOOLEAN, TIMESTAMP, TINYINT, IntervalType, is_numeric, sql_name
+from sqlfront_values.types import (
+    BIGINT,
+    BOOLEAN,
+    DOUBLE,
+    TIMESTAMP,
+    TINYINT,
+    VOID,
+    is_numeric,
+    is_string,
+    sql_name,
+)
 
 EDGES: Final = frozenset({"first", "first_value", "any_value", "last", "last_value"})
-#: Aggregates that compare the values of their last argument.
+#: Aggregates that return one value, or several with a third argument; DISTINCT matters for several.
+_BEST: Final = frozenset({"min_by", "max_by"})
+#: Aggregates of datetimes for which Spark wants its type TIME, which is off by default.
+_TIMED: Final = frozenset({"median", "percentile"} | ordered_sets.PERCENTILES)
+#: Aggregates that skip nulls unless the call has RESPECT NULLS.
+LISTS: Final = frozenset({"collect_list", "collect_set", "array_agg"})
+#: Aggregates that compare the values of their only or second argument.
 _COMPARING: Final = frozenset({"min", "max", "min_by", "max_by"})
-#: The numbers of arguments, by function, that Spark accepts and that are not supported here.
-_MORE_ARGUMENTS: Final = {"percentile": 3, "mode": 2}
-#: Aggregates that Spark, unlike this binder, accepts over TIMESTAMP (sums), with string percentages
-#: (percentiles), or over intervals (medians).
+#: Aggregates that Spark, unlike this binder, accepts over TIMESTAMP (sums).
 _SUMS: Final = frozenset({"sum", "avg", "mean", "try_sum", "try_avg"})
-_PERCENTILES: Final = frozenset({"percentile", "percentile_approx", "approx_percentile"})
-_MEDIANS: Final = frozenset({"median", "percentile"})
+_PERCENTILES: Final = frozenset(
+    {"percentile", "percentile_approx", "approx_percentile"} | ordered_sets.PERCENTILES
+)
 
 
 @handles(exp.Filter, arguments="this expression")
 def bind_filter(binder: ExpressionBinder, node: exp.Filter) -> Expr:
     """Bind ``sum(x) FILTER (WHERE condition)``."""
-    call = node.this
+    call, within = node.this, None
+    if isinstance(call, exp.WithinGroup):
+        call, within = call.this, call.expression
     if not isinstance(call, exp.Anonymous):
         raise unsupported("FILTER behind this expression", node)
     name = _aggregate_name(call)
@@ -46,16 +63,27 @@ def bind_filter(binder: ExpressionBinder, node: exp.Filter) -> Expr:
             "Invalid SQL syntax: FILTER needs an aggregate function.",
             node,
         )
-    return bind_aggregate(binder, call, name, condition=node.expression.this)
+    return bind_aggregate(binder, call, name, condition=node.expression.this, within=within)
+
+
+@handles(exp.WithinGroup, arguments="this expression")
+def bind_within_group(binder: ExpressionBinder, node: exp.WithinGroup) -> Expr:
+    """Bind ``percentile_cont(0.5) WITHIN GROUP (ORDER BY x)``."""
+    call = node.this
+    if not isinstance(call, exp.Anonymous):
+        raise unsupported("WITHIN GROUP behind this expression", node)
+    name = _aggregate_name(call)
+    if name is None:
+        raise ordered_sets.takes_no_order(call_arguments.function_name(call), node)
+    return bind_aggregate(binder, call, name, within=node.expression)
 
 
 @handles(exp.IgnoreNulls, exp.RespectNulls)
 def bind_ignore_nulls(binder: ExpressionBinder, node: exp.IgnoreNulls | exp.RespectNulls) -> Expr:
-    """Bind ``first(x) IGNORE NULLS`` or ``RESPECT NULLS``. Raises NotSupportedError for functions other than
-    first, last, any_value and their synonyms."""
+    """Bind ``first(x) IGNORE NULLS`` or ``RESPECT NULLS``."""
     call = node.this
     name = _aggregate_name(call) if isinstance(call, exp.Anonymous) else None
-    if name not in EDGES:
+    if name is None:
         raise unsupported("IGNORE NULLS with this function", node)
     return bind_aggregate(binder, call, name, ignore_nulls=isinstance(node, exp.IgnoreNulls))
 
@@ -71,11 +99,12 @@ def bind_aggregate(
     name: str,
     *,
     condition: exp.Expr | None = None,
-    ignore_nulls: bool = False,
+    ignore_nulls: bool | None = None,
+    within: exp.Expr | None = None,
 ) -> Expr:
     """Bind an aggregate call over the input's row. Add the call to the calls that the SELECT computes, and
     return the expression that stands for the call's value in the select list. ``condition``: the condition of
-    FILTER, None without FILTER.
+    FILTER, None without FILTER; ``within``: likewise the order of WITHIN GROUP.
 
     Raises ProgrammingError: NESTED_AGGREGATE_FUNCTION, and INVALID_WHERE_CONDITION or a similar error in
     clauses that allow no aggregate."""
@@ -92,7 +121,7 @@ def bind_aggregate(
     if collector is None or (output is not None and binder.clause is Clause.ORDER_BY and not output.grouped):
         raise _misplaced(binder, node)
     inner = binder.within(inside_aggregate=True)
-    call = aggregate_call(inner, node, name, ignore_nulls=ignore_nulls)
+    call = aggregate_call(inner, node, name, ignore_nulls=ignore_nulls, within=within)
     if condition is not None:
         kept = filter_condition(inner, condition)
         call = AggregateCall(call.function, call.arguments, call.type, call.distinct, kept)
@@ -129,10 +158,16 @@ def filter_condition(binder: ExpressionBinder, node: exp.Expr) -> Expr:
 
 
 def aggregate_call(
-    binder: ExpressionBinder, node: exp.Anonymous, name: str, *, ignore_nulls: bool = False
+    binder: ExpressionBinder,
+    node: exp.Anonymous,
+    name: str,
+    *,
+    ignore_nulls: bool | None = None,
+    within: exp.Expr | None = None,
 ) -> AggregateCall:
     """Return the typed call of the aggregate function ``name``, with bound arguments that are cast to the
-    types that the function takes. ``ignore_nulls``: the call has IGNORE NULLS."""
+    types that the function takes. ``ignore_nulls``: the call has IGNORE NULLS (False: RESPECT
+    NULLS, None: neither); ``within``: the order of WITHIN GROUP, None without WITHIN GROUP."""
     entry = functions.lookup_aggregate(name)
     assert entry is not None
     nodes, distinct = _arguments(node)
@@ -153,36 +188,69 @@ def aggregate_call(
             node,
         )
     operands = _expanded(binder, nodes)
+    if name in ordered_sets.ORDERED or within is not None:
+        operands = ordered_sets.ordered_operands(binder, name, operands, within, node, distinct=distinct)
+    elif entry.written is not None:
+        written = len(entry.arguments) - entry.optional
+        call_arguments.check_count(name, len(operands), written, entry.written, node)
+    operands = _with_numbers(name, operands)
     _refuse_unbuilt(name, operands, node)
-    if ignore_nulls and len(operands) == 1:
-        operands.append(Literal(BOOLEAN, True))
+    if ignore_nulls is not None:
+        operands = _with_nulls_clause(name, operands, node, ignore=ignore_nulls)
     kinds = call_arguments.argument_kinds(entry.arguments, len(operands), variadic=entry.variadic)
     least = len(entry.arguments) - entry.optional
-    call_arguments.check_count(
-        name, len(operands), least, None if entry.variadic else len(entry.arguments), node
-    )
+    most = None if entry.variadic else len(entry.arguments)
+    call_arguments.check_count(name, len(operands), least, most, node)
     arguments = constant_arguments(
         binder, entry.constants, call_arguments.coerce(binder, name, kinds, operands, node), node
     )
     if distinct and not all(is_orderable(item.type) for item in arguments):
         raise unsupported("DISTINCT of maps", node)
     if name in _COMPARING:
-        call_arguments.check_orderable(binder, name, arguments[-1].type, node)
+        call_arguments.check_orderable(binder, name, arguments[:2][-1].type, node)
     kind = entry.result_type(tuple(item.type for item in arguments))
-    return AggregateCall(entry.name, arguments, kind, distinct and entry.distinct_matters)
+    matters = entry.distinct_matters and not (name in _BEST and len(arguments) == 2)
+    return AggregateCall(entry.name, arguments, kind, distinct and matters)
 
 
 def _refuse_unbuilt(name: str, operands: Sequence[Expr], node: exp.Expr) -> None:
     """Raise NotSupportedError for arguments that Spark's aggregates accept and that aren't implemented here:
-    a frequency for percentile, an order for mode, percentages as strings, timestamps as numbers, and
-    intervals for the median."""
+    percentages in arrays of strings, and timestamps as numbers."""
+    if name in _TIMED and operands and operands[0].type in DATETIMES:
+        raise failure("UNSUPPORTED_TIME_TYPE", "The data type TIME is not supported.", node)
+    if name in _PERCENTILES and len(operands) > 1 and operands[1].type == VOID:
+        raise failure(
+            "DATATYPE_MISMATCH.UNEXPECTED_NULL",
+            "Cannot resolve a percentile due to data type mismatch: The percentage must not be null.",
+            node,
+        )
     if name in _PERCENTILES and len(operands) > 1 and not _are_numbers(operands[1].type):
         raise unsupported(f"{name} with a percentage of {sql_name(operands[1].type)}", node)
-    if len(operands) == _MORE_ARGUMENTS.get(name):
-        raise unsupported(f"{name} with {len(operands)} arguments", node)
     kind = operands[0].type if operands else None
-    if (name in _SUMS and kind == TIMESTAMP) or (name in _MEDIANS and isinstance(kind, IntervalType)):
+    if name in _SUMS and kind == TIMESTAMP:
         raise unsupported(f"{name} of {sql_name(kind)}", node)
+
+
+def _with_nulls_clause(name: str, operands: list[Expr], node: exp.Expr, *, ignore: bool) -> list[Expr]:
+    """Return the operands of a call with IGNORE NULLS or RESPECT NULLS: the clause becomes the last operand
+    unless it says what the function does anyway."""
+    if name in EDGES:
+        return [operands[0], Literal(BOOLEAN, True)] if ignore and operands else operands
+    if name not in LISTS:
+        raise failure(
+            "INVALID_SQL_SYNTAX.FUNCTION_WITH_UNSUPPORTED_SYNTAX",
+            f"Invalid SQL syntax: The function `{name}` does not support "
+            f"{'IGNORE' if ignore else 'RESPECT'} NULLS.",
+            node,
+        )
+    return operands if ignore else [*operands, Literal(BOOLEAN, True)]
+
+
+def _with_numbers(name: str, operands: list[Expr]) -> list[Expr]:
+    """Return the operands, a percentage that is a string cast to a number."""
+    if name in _PERCENTILES and len(operands) > 1 and is_string(operands[1].type):
+        return [operands[0], cast_to(operands[1], DOUBLE), *operands[2:]]
+    return operands
 
 
 def _are_numbers(data_type: pa.DataType) -> bool:

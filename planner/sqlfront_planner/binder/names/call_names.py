@@ -161,6 +161,8 @@ def call_text(node: exp.Expr, binder: Binder, text: Text) -> str:
     if name in ("lpad", "rpad") and len(node.expressions) == 2:
         padding = "X'00'" if binder.bind(node.expressions[0]).type == types.BINARY else " "
         return f"{name}({_list(node.expressions, text)}, {padding})"
+    if name == "mode" and len(node.expressions) == 2:
+        return _mode(node, binder, text)
     arguments, distinct = _arguments(node, binder, text)
     if name == "struct":
         fields = [] if any(part.is_star for part in node.expressions) else node.expressions
@@ -187,6 +189,37 @@ def _to_char(node: exp.Expr, binder: Binder, text: Text) -> str:
     written = str(node.this).removeprefix(FUNCTION_MARK).lower()
     name = call.function if written == "to_char" else written
     return f"{name}({', '.join([value, form][: len(call.arguments)])})"
+
+
+def within_group_text(node: exp.Expr, binder: Binder, text: Text) -> str:
+    """Return the text of a call with WITHIN GROUP. Spark shows percentiles with the direction only if they
+    descend, and ``mode`` with the direction in which it prefers equally frequent values, which is the
+    other."""
+    name = str(node.this.this).removeprefix(FUNCTION_MARK).lower()
+    shown = call_text(node.this, binder, text)
+    if name in ("percentile_cont", "percentile_disc", "mode"):
+        item = node.expression.expressions[0]
+        descends = bool(item.args.get("desc")) != (name == "mode")
+        return f"{shown} WITHIN GROUP (ORDER BY {text(item.this)}{' DESC' if descends else ''})"
+    shown = shown.replace("string_agg(", "listagg(", 1) if name == "string_agg" else shown
+    keys = ", ".join(ordered_text(item, text) for item in node.expression.expressions)
+    return f"{shown} WITHIN GROUP (ORDER BY {keys})"
+
+
+def ordered_text(item: exp.Expr, text: Text) -> str:
+    """Return the text of an item of ORDER BY, with its direction and the place of nulls."""
+    direction = "DESC" if item.args.get("desc") else "ASC"
+    nulls = "FIRST" if item.args.get("nulls_first") else "LAST"
+    return f"{text(item.this)} {direction} NULLS {nulls}"
+
+
+def _mode(node: exp.Expr, binder: Binder, text: Text) -> str:
+    """Return the text of ``mode(x, deterministic)``."""
+    value, deterministic = node.expressions
+    known = binder.context.known_value(binder.bind(deterministic))
+    if getattr(known, "value", False):
+        return f"mode() WITHIN GROUP (ORDER BY {text(value)} DESC)"
+    return f"mode({text(value)})"
 
 
 def _arguments(node: exp.Expr, binder: Binder, text: Text) -> tuple[list[str], bool]:

@@ -491,6 +491,7 @@ _TEXTS: Final[dict[type[exp.Expr], Text]] = {
     exp.Overlay: _overlay,
     exp.Anonymous: lambda node, binder: call_names.call_text(node, binder, _text(binder)),
     exp.Filter: _filter,
+    exp.WithinGroup: lambda node, binder: call_names.within_group_text(node, binder, _text(binder)),
     exp.IgnoreNulls: lambda node, binder: window_names.ignore_nulls_text(node, _text(binder)),
     exp.RespectNulls: lambda node, binder: window_names.ignore_nulls_text(node, _text(binder)),
     exp.Window: lambda node, binder: window_names.window_text(node, binder, _text(binder)),

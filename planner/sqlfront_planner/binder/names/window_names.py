@@ -2,7 +2,7 @@
 
 from sqlglot import exp
 
-from sqlfront_planner.binder.names.call_names import Text
+from sqlfront_planner.binder.names.call_names import Text, ordered_text
 from sqlfront_planner.binder.protocols import Binder
 from sqlfront_planner.tokens.marks import FUNCTION_MARK
 
@@ -19,15 +19,9 @@ def window_text(node: exp.Expr, binder: Binder, text: Text) -> str:
         parts.append(f"PARTITION BY {', '.join(map(text, partition))}")
     order = window.args.get("order")
     if order is not None:
-        parts.append(f"ORDER BY {', '.join(_ordered(item, text) for item in order.expressions)}")
+        parts.append(f"ORDER BY {', '.join(ordered_text(item, text) for item in order.expressions)}")
     parts.append(_frame_text(node, window, binder, text))
     return f"{function} OVER ({' '.join(parts)})"
-
-
-def _ordered(item: exp.Expr, text: Text) -> str:
-    direction = "DESC" if item.args.get("desc") else "ASC"
-    nulls = "FIRST" if item.args.get("nulls_first") else "LAST"
-    return f"{text(item.this)} {direction} NULLS {nulls}"
 
 
 def _frame_text(node: exp.Window, window: exp.Window, binder: Binder, text: Text) -> str:
@@ -74,6 +68,8 @@ def ignore_nulls_text(node: exp.Expr, text: Text) -> str:
     shown = text(node.this)
     if shown.startswith("nth_value(") and isinstance(node, exp.IgnoreNulls):
         return f"{shown} ignore nulls"
+    if isinstance(node, exp.RespectNulls) and shown.startswith(("collect_list(", "collect_set(")):
+        return f"{shown} RESPECT NULLS"
     for name in ("first", "last"):
         if shown.startswith(f"{name}_value("):
             return shown.replace(f"{name}_value(", f"{name}(", 1)

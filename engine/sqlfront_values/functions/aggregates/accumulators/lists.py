@@ -1,7 +1,7 @@
 """Aggregates that hold all values of a group, in list columns: collections, percentiles, modes, and
 DISTINCT."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 import msgspec
@@ -37,18 +37,21 @@ class ListResult(Protocol):
 class CollectedValues(msgspec.Struct, frozen=True):
     """An accumulator that collects the non-null values of each group in a list; ``type`` is the values'
     logical type. ``result`` computes a group's result from its list; if ``result`` is None, the list is the
-    result. If ``unique``, equal values of a group count once."""
+    result. If ``unique``, equal values of a group count once; if ``nulls``, nulls are collected, too."""
 
     type: pa.DataType
     unique: bool = False
     result: ListResult | None = None
+    nulls: bool = False
 
     @property
     def state_types(self) -> tuple[pa.DataType, ...]:
         return (physical(pa.list_(self.type)),)
 
     def update(self, groups: Groups, arguments: Sequence[pa.Array]) -> list[pa.Array]:
-        groups, (values,) = without_nulls(groups, arguments[:1])
+        values = arguments[0]
+        if not self.nulls:
+            groups, (values,) = without_nulls(groups, [values])
         if self.unique:
             groups, (values,) = distinct_rows(groups, [values])
         return to_lists(groups, [values])
@@ -140,31 +143,53 @@ def _sorted_values(lists: pa.ListArray) -> tuple[pa.Array, Rows, Rows]:
 
 
 class Percentile(msgspec.Struct, frozen=True):
-    """A function from lists of doubles to their percentile or median at each of ``fractions`` (0 to 1), by
-    linear interpolation at ``(n - 1) * fraction``; null for an empty list. If ``several``, a result is an
-    array with a value per fraction; else the value of the only fraction."""
+    """A function from lists of doubles or intervals to their percentile or median at each of ``fractions`` (0
+    to 1), by linear interpolation at ``(n - 1) * fraction``; null for an empty list. If ``several``, a result
+    is an array with a value per fraction; else the value of the only fraction. If ``discrete``, a result is
+    the first value such that at least that fraction of the values is not behind it. If ``descending``, the
+    values count from the greatest down. ``type`` is the type of a value of the result."""
 
     fractions: tuple[float, ...]
     several: bool = False
+    discrete: bool = False
+    descending: bool = False
+    type: pa.DataType = DOUBLE
 
     def __call__(self, lists: pa.ListArray) -> pa.Array:
-        column, starts, lengths = _sorted_values(lists)
-        values, valid = numpy_view(column), lengths > 0
-        results = [self._interpolate(values, starts, lengths, fraction) for fraction in self.fractions]
-        if not self.several:
-            return from_numpy(results[0], DOUBLE, valid)
-        return _fixed_lists(from_numpy(np.stack(results, axis=1).ravel(), DOUBLE), len(results), valid)
+        values, starts, lengths = _sorted_values(lists)
+        last = max(0, len(values) - 1)
+        values = values.cast(physical(values.type)) if values.type != physical(values.type) else values
+        return self.of_groups(values, lengths, lambda places: np.minimum(starts + places, last))
 
-    @staticmethod
-    def _interpolate(
-        values: npt.NDArray[np.generic], starts: Rows, lengths: Rows, fraction: float
-    ) -> npt.NDArray[np.float64]:
+    def of_groups(self, column: pa.Array, lengths: Rows, at: Callable[[Rows], Rows]) -> pa.Array:
+        """Return the results of groups with ``lengths`` values each; ``at`` returns the rows of ``column``
+        that have the value number n (from 0) of each group, in ascending order."""
+        values, valid = numpy_view(column), lengths > 0
         if len(values) == 0:
-            return np.zeros(len(starts))
+            values = np.zeros(1)
+
+        def value(places: Rows) -> npt.NDArray[np.float64]:
+            places = np.maximum(lengths - 1 - places if self.descending else places, 0)
+            return values[at(places)].astype(np.float64)
+
+        results = [self._result(lengths, fraction, value) for fraction in self.fractions]
+        kind = physical(self.type)
+        flat = np.stack(results, axis=1).ravel()
+        if kind != DOUBLE:
+            # As in Java, a fraction of a month or microsecond is cut off.
+            flat = np.trunc(flat).astype(np.int32 if pa.types.is_int32(kind) else np.int64)
+        if not self.several:
+            return from_numpy(flat, kind, valid)
+        return _fixed_lists(from_numpy(flat, kind), len(results), valid)
+
+    def _result(
+        self, lengths: Rows, fraction: float, value: Callable[[Rows], npt.NDArray[np.float64]]
+    ) -> npt.NDArray[np.float64]:
+        if self.discrete:
+            return value(np.maximum(np.ceil(lengths * fraction).astype(np.int64) - 1, 0))
         position = np.maximum(lengths - 1, 0) * fraction
         lower, upper = np.floor(position).astype(np.int64), np.ceil(position).astype(np.int64)
-        last = len(values) - 1
-        low, high = values[np.minimum(starts + lower, last)], values[np.minimum(starts + upper, last)]
+        low, high = value(lower), value(upper)
         # As in Spark, equal values are not interpolated (they may be infinite).
         with np.errstate(all="ignore"):
             between = (upper - position) * low + (position - lower) * high

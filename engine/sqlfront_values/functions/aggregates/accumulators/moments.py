@@ -15,6 +15,7 @@ import pyarrow as pa
 from sqlfront_values.arrow.arrays import from_numpy
 from sqlfront_values.columns.batches import Mask
 from sqlfront_values.functions.aggregates.accumulators.base import (
+    Accumulator,
     Doubles,
     Groups,
     doubles,
@@ -98,6 +99,38 @@ class PairMoments(msgspec.Struct, frozen=True):
         with np.errstate(all="ignore"):
             result, valid = self.formula(n, *sums)
         return from_numpy(result, DOUBLE, valid)
+
+
+class RegressionIntercept(PairMoments, frozen=True):
+    """The intercept of the line through the points (second, first column); ``formula`` computes its slope."""
+
+    def finish(self, states: Sequence[pa.Array]) -> pa.Array:
+        n, mean_y, mean_x, *sums = (doubles(state) for state in states)
+        with np.errstate(all="ignore"):
+            slope, valid = self.formula(n, *sums)
+            return from_numpy(mean_y - slope * mean_x, DOUBLE, valid)
+
+
+class OfWholeRows(msgspec.Struct, frozen=True):
+    """An aggregate of the column number ``place``, by ``inner``, over the rows without a null in any
+    column."""
+
+    inner: Accumulator
+    place: int
+
+    @property
+    def state_types(self) -> tuple[pa.DataType, ...]:
+        return self.inner.state_types
+
+    def update(self, groups: Groups, arguments: Sequence[pa.Array]) -> list[pa.Array]:
+        groups, columns = without_nulls(groups, arguments)
+        return self.inner.update(groups, [columns[self.place]])
+
+    def merge(self, groups: Groups, states: Sequence[pa.Array]) -> list[pa.Array]:
+        return self.inner.merge(groups, states)
+
+    def finish(self, states: Sequence[pa.Array]) -> pa.Array:
+        return self.inner.finish(states)
 
 
 def _common_mean(groups: Groups, n: Doubles, mean: Doubles) -> tuple[Doubles, Doubles, Doubles]:
@@ -189,3 +222,32 @@ def correlation(n: Doubles, xy: Doubles, xx: Doubles, yy: Doubles) -> tuple[Doub
     coefficient is not null: the groups with rows in which the values of neither column are all equal. ``xy``,
     ``xx`` and ``yy`` are the sums of products of the distances from the means."""
     return xy / np.sqrt(xx * yy), (n > 0) & (xx != 0) & (yy != 0)
+
+
+def regression_slope(n: Doubles, xy: Doubles, yy: Doubles, xx: Doubles) -> tuple[Doubles, Mask]:
+    """Return the slope ``xy / xx`` of the regression line of each group, and the mask of the groups whose
+    slope is not null: the groups with rows whose second values are not all equal. ``yy`` and ``xx`` are the
+    sums of squared distances of the first and second column from their means, ``xy`` the sum of products."""
+    return xy / xx, (n > 0) & (xx != 0)
+
+
+def regression_r2(n: Doubles, xy: Doubles, yy: Doubles, xx: Doubles) -> tuple[Doubles, Mask]:
+    """Return the coefficient of determination ``xy^2 / (xx yy)`` of each group, 1 if all first values are
+    equal, and the mask of the groups whose coefficient is not null, as in :func:`regression_slope`."""
+    r = xy / np.sqrt(xx * yy)
+    return np.where(yy == 0, 1.0, r * r), (n > 0) & (xx != 0)
+
+
+def regression_sxx(n: Doubles, xy: Doubles, yy: Doubles, xx: Doubles) -> tuple[Doubles, Mask]:
+    """Return ``xx`` of each group, see :func:`regression_slope`, and the mask of the groups with rows."""
+    return xx, n > 0
+
+
+def regression_sxy(n: Doubles, xy: Doubles, *_: Doubles) -> tuple[Doubles, Mask]:
+    """Return ``xy`` of each group, see :func:`regression_slope`, and the mask of the groups with rows."""
+    return xy, n > 0
+
+
+def regression_syy(n: Doubles, xy: Doubles, yy: Doubles, *_: Doubles) -> tuple[Doubles, Mask]:
+    """Return ``yy`` of each group, see :func:`regression_slope`, and the mask of the groups with rows."""
+    return yy, n > 0
