@@ -28,8 +28,10 @@ from sqlfront_engine.processors.sort import Sort
 from sqlfront_engine.processors.top_n import TopN
 from sqlfront_engine.processors.window import Window
 from sqlfront_engine.testing import lone_context
+from sqlfront_values import expressions
 from sqlfront_values.expressions import (
     AggregateCall,
+    Call,
     Column,
     FrameUnit,
     SortKey,
@@ -218,18 +220,24 @@ def window_case(
     frame: WindowFrame,
     partition: str,
     order: str,
+    frame_text: str = "",
 ) -> Case:
-    """A window function over the big table."""
+    """A window function over the big table; ``frame_text`` is the SQL of a frame with an expression."""
     call = WindowCall(function, (column(argument),) if argument else (), data_type, frame)
     schema = pa.schema([*SCHEMA, ("w", data_type)])
     operator = Window((column(partition).ordinal,), (SortKey(column(order).ordinal),), (call,), schema)
-    rows = f"rows between {-frame.start} preceding and current row" if frame.start is not None else ""
+    rows = frame_text
+    if isinstance(frame.start, int):
+        rows = f"rows between {-frame.start} preceding and current row"
     window = f"partition by {partition} order by {order} {rows}"
     sql = f"select *, {function}({argument or ''}) over ({window}) from big"
     return Case(name, operator, tuple(SCHEMA.names), None, sql)
 
 
 RANGE = WindowFrame(FrameUnit.RANGE, None, 0)
+ID = SCHEMA.field("id").type
+#: The order's key 10,000 below the current row's.
+BELOW = Call(ID, "subtract", (Column(ID, 0), expressions.Literal(ID, 10_000)))
 
 CASES = [
     join_case("join 1:1, dense int", "id", "same"),
@@ -262,6 +270,11 @@ CASES = [
     window_case("running sum by 1000", "sum", "value", DOUBLE, RANGE, "few", "id"),
     window_case(
         "sliding sum of 10", "sum", "price", decimal(25, 2), WindowFrame(FrameUnit.ROWS, -9, 0), "few", "id"
+    ),
+    window_case(
+        "sum over a range of values", "sum", "value", DOUBLE,
+        WindowFrame(FrameUnit.RANGE, BELOW, 0), "few", "id",
+        "range between 10000 preceding and current row",
     ),
 ]  # fmt: skip
 

@@ -11,7 +11,7 @@ import pytest
 
 from sqlfront_engine.processors.window import Window
 from sqlfront_engine.testing import batch_of, verify_processor
-from sqlfront_values.expressions import Column, FrameUnit, Literal, SortKey, WindowCall, WindowFrame
+from sqlfront_values.expressions import Column, Expr, FrameUnit, Literal, SortKey, WindowCall, WindowFrame
 from sqlfront_values.types import BIGINT, DOUBLE, INT, STRING, decimal
 
 SCHEMA = pa.schema(
@@ -93,6 +93,8 @@ def test_aggregates_over_frames(name: str) -> None:
     expected = []
     for key in {row[0] for row in rows}:
         part = sorted((row for row in rows if row[0] == key), key=lambda row: row[1])
+        assert not isinstance(frame.start, Expr)
+        assert not isinstance(frame.end, Expr)
         for place, row in enumerate(part):
             start = 0 if frame.start is None else max(0, place + frame.start)
             stop = len(part) if frame.end is None else max(start, place + frame.end + 1)

@@ -15,6 +15,7 @@ from sqlfront_values.errors import InternalError, spark_error
 from sqlfront_values.expressions import SortOrder
 from sqlfront_values.functions.aggregates.accumulators import moments
 from sqlfront_values.functions.aggregates.accumulators.base import Accumulator
+from sqlfront_values.functions.aggregates.accumulators.bitmaps import CombinedBitmap, ConstructedBitmap
 from sqlfront_values.functions.aggregates.accumulators.extremes import Bits, Extreme, ExtremeBy, FirstOrLast
 from sqlfront_values.functions.aggregates.accumulators.lists import (
     ApproximatePercentile,
@@ -53,6 +54,7 @@ from sqlfront_values.functions.aggregates.aggregate_function import (
 from sqlfront_values.functions.registry import Kind
 from sqlfront_values.types import (
     BIGINT,
+    BINARY,
     BOOLEAN,
     DAY_TIME_INTERVAL,
     DOUBLE,
@@ -539,5 +541,37 @@ _register(
         shown_defaults=("NULL",),
         example=("SELECT listagg(x, ',') FROM VALUES ('a'), ('b') AS t(x)", "'a,b'"),
         aliases=("string_agg",),
+    ),
+)
+
+# ---- bitmaps
+
+
+def _combined_bitmap(_: AggregateSignature, *, operation: np.ufunc) -> Accumulator:
+    return CombinedBitmap(operation)
+
+
+_register(
+    AggregateFunction(
+        "bitmap_construct_agg",
+        (BIGINT,),
+        BINARY,
+        lambda _: ConstructedBitmap(np.bitwise_or),
+        distinct_matters=False,
+        example=("SELECT bitmap_count(bitmap_construct_agg(x)) FROM VALUES (1), (1), (9) AS t(x)", "2"),
+    ),
+    *(
+        AggregateFunction(
+            name,
+            (BINARY,),
+            BINARY,
+            partial(_combined_bitmap, operation=operation),
+            distinct_matters=False,
+            example=(f"SELECT bitmap_count({name}(x)) FROM VALUES (X'03'), (X'06') AS t(x)", example),
+        )
+        for name, operation, example in (
+            ("bitmap_or_agg", np.bitwise_or, "3"),
+            ("bitmap_and_agg", np.bitwise_and, "1"),
+        )
     ),
 )

@@ -22,6 +22,7 @@ from sqlfront_values.expressions import AggregateCall, Column, Expr, Literal, wa
 from sqlfront_values.functions.aggregates import registry as functions
 from sqlfront_values.types import (
     BIGINT,
+    BINARY,
     BOOLEAN,
     DOUBLE,
     TIMESTAMP,
@@ -37,6 +38,8 @@ EDGES: Final = frozenset({"first", "first_value", "any_value", "last", "last_val
 _BEST: Final = frozenset({"min_by", "max_by"})
 #: Aggregates of datetimes for which Spark wants its type TIME, which is off by default.
 _TIMED: Final = frozenset({"median", "percentile"} | ordered_sets.PERCENTILES)
+#: Aggregates that cast no other type to BINARY.
+_BITMAPS: Final = frozenset({"bitmap_or_agg", "bitmap_and_agg"})
 #: Aggregates that skip nulls unless the call has RESPECT NULLS.
 LISTS: Final = frozenset({"collect_list", "collect_set", "array_agg"})
 #: Aggregates that compare the values of their only or second argument.
@@ -218,6 +221,13 @@ def _refuse_unbuilt(name: str, operands: Sequence[Expr], node: exp.Expr) -> None
     percentages in arrays of strings, and timestamps as numbers."""
     if name in _TIMED and operands and operands[0].type in DATETIMES:
         raise failure("UNSUPPORTED_TIME_TYPE", "The data type TIME is not supported.", node)
+    if name in _BITMAPS and operands and operands[0].type != BINARY:
+        raise failure(
+            "DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE",
+            f"Cannot resolve a call of {name} due to data type mismatch: The first parameter requires the "
+            f'"BINARY" type, however it has the type "{sql_name(operands[0].type)}".',
+            node,
+        )
     if name in _PERCENTILES and len(operands) > 1 and operands[1].type == VOID:
         raise failure(
             "DATATYPE_MISMATCH.UNEXPECTED_NULL",
