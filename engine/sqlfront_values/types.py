@@ -294,3 +294,25 @@ def sql_name(data_type: pa.DataType) -> str:
     if pa.types.is_map(data_type):
         return f"MAP<{sql_name(data_type.key_type)}, {sql_name(data_type.item_type)}>"
     return ddl(data_type).upper()
+
+
+def schema_text(data_type: pa.DataType) -> str:
+    """Return the type as a text that is a schema: as :func:`sql_name`, with the names of fields in backquotes
+    where SQL needs them.
+
+    >>> schema_text(pa.struct([("a b", pa.int32()), ("c", pa.list_(pa.string()))]))
+    'STRUCT<`a b`: INT, c: ARRAY<STRING>>'
+    """
+    if pa.types.is_struct(data_type):
+        fields = (f"{_quoted_if_odd(field.name)}: {schema_text(field.type)}" for field in data_type)
+        return f"STRUCT<{', '.join(fields)}>"
+    if pa.types.is_list(data_type):
+        return f"ARRAY<{schema_text(data_type.value_type)}>"
+    if pa.types.is_map(data_type):
+        return f"MAP<{schema_text(data_type.key_type)}, {schema_text(data_type.item_type)}>"
+    return sql_name(data_type)
+
+
+def _quoted_if_odd(name: str) -> str:
+    is_plain = name.isascii() and name.isidentifier()
+    return name if is_plain else f"`{name.replace('`', '``')}`"

@@ -4,10 +4,10 @@ look at the bytes trusts the quick way."""
 import random
 
 from sqlfront_connectors.files.csv.agreement import arrow_columns, row_count
-from sqlfront_connectors.files.csv.csv_format import tokenizer_of
 from sqlfront_connectors.files.csv.lines import data_lines, header_line, lines_of
-from sqlfront_connectors.files.csv.settings import CsvSettings, csv_settings
 from sqlfront_engine.testing import CountingMemory
+from sqlfront_values.functions.csv.settings import CsvSettings, csv_settings
+from sqlfront_values.functions.csv.wide_separators import tokenizer_of
 
 TEXTS = 4000
 OPTIONS = {

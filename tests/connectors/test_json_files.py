@@ -12,13 +12,13 @@ import pytest
 from sqlfront_connectors.base import ScanRequest, WritableTable, insert_all
 from sqlfront_connectors.files import contents
 from sqlfront_connectors.files.contents import pieces
-from sqlfront_connectors.files.json import quick
-from sqlfront_connectors.files.json.quick import halves, one_object_a_line
-from sqlfront_connectors.files.json.settings import json_settings
 from sqlfront_engine.processor import ProcessorContext
 from sqlfront_engine.testing import CountingMemory
 from sqlfront_values.errors import DataError, NotSupportedError, ProgrammingError
 from sqlfront_values.expressions import Call, Column
+from sqlfront_values.functions.json.typed import quick
+from sqlfront_values.functions.json.typed.quick import halves, one_object_a_line
+from sqlfront_values.functions.json.typed.settings import json_settings
 from sqlfront_values.types import (
     BIGINT,
     BINARY,

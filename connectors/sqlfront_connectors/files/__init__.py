@@ -6,7 +6,7 @@ files; inserts add files and publish the next version at once.
 
 Reading order: ``locations`` (the files of a location, and partition columns from directory names); the
 formats: ``parquet`` and ``orc`` (both use ``schemas`` and ``varints``), ``csv``, ``json`` and ``text`` (these
-use ``contents``, ``compression`` and ``text_casts``), and ``format_options`` (the options of the formats that
+use ``contents`` and ``compression``), and ``format_options`` (the options of the formats that
 have no module ``settings``); ``readers`` and ``scan`` (the source), ``version``; ``writers`` (the hidden
 folders of unfinished files, and locks), ``commits`` (all files of an insert appear at once) and
 ``replacement`` (of a whole folder, by ``exchange``); ``file_write`` (from rows to files), ``table``,

@@ -12,10 +12,8 @@ from msgspec.structs import replace
 
 from sqlfront_connectors.base import TableDefinition
 from sqlfront_connectors.files.csv import csv_format
-from sqlfront_connectors.files.csv.settings import csv_settings
 from sqlfront_connectors.files.format_options import check_options, merges_schemas
 from sqlfront_connectors.files.json import json_format
-from sqlfront_connectors.files.json.settings import json_settings
 from sqlfront_connectors.files.locations.listing import PATH_NOT_FOUND, Listing, found_roots, list_files
 from sqlfront_connectors.files.locations.listing_options import ListingOptions, listing_options
 from sqlfront_connectors.files.locations.partition_values import (
@@ -33,6 +31,8 @@ from sqlfront_connectors.files.text.text_format import text_settings
 from sqlfront_connectors.files.version import FileVersion
 from sqlfront_engine.memory import OperatorAccount
 from sqlfront_values.errors import NotSupportedError, OperationalError, ProgrammingError
+from sqlfront_values.functions.csv.settings import csv_settings
+from sqlfront_values.functions.json.typed.settings import json_settings
 
 #: Characters of a table's name in its folder's name: file systems allow 255 bytes, and a character may take
 #: more than one.

@@ -6,7 +6,6 @@ from typing import Final
 
 import pyarrow as pa
 
-from sqlfront_connectors.files.csv.settings import csv_settings
 from sqlfront_connectors.files.file_write import WRITTEN, FileWrite
 from sqlfront_connectors.files.format_options import check_options
 from sqlfront_connectors.files.json.json_format import check_writable
@@ -17,6 +16,7 @@ from sqlfront_connectors.files.replacement import Replacement, begin_replacement
 from sqlfront_connectors.files.version import FileVersion
 from sqlfront_engine.file_access import FileAccess
 from sqlfront_values.errors import NotSupportedError, OperationalError, ProgrammingError
+from sqlfront_values.functions.csv.settings import csv_settings
 from sqlfront_values.types import VOID, ddl, is_interval, sql_name
 
 #: The empty file that says that all parts are there.

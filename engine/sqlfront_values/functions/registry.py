@@ -257,9 +257,11 @@ def large_unless(position: int) -> Callable[[Call], bool]:
 #: The modules of this package that register functions, loaded at the first lookup of a function that is not
 #: yet registered: a process that looks up none, as for ``SELECT 1``, starts much faster.
 AREAS: Final = (
+    "csv.texts",
     "hashes.ciphers",
     "hashes.hashing",
     "hashes.message_codes",
+    "json.reading",
     "json.texts",
     "logic.comparison",
     "logic.conditional",

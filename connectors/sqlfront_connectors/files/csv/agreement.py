@@ -9,11 +9,11 @@ import pyarrow as pa
 import pyarrow.csv as arrow_csv
 
 from sqlfront_connectors.files.contents import counted
-from sqlfront_connectors.files.csv.dialect import Dialect
 from sqlfront_connectors.files.csv.lines import UTF8_MARK
-from sqlfront_connectors.files.csv.settings import CsvSettings
 from sqlfront_values.arrow import kernels as pc
 from sqlfront_values.arrow.arrays import scalar
+from sqlfront_values.functions.csv.dialect import Dialect
+from sqlfront_values.functions.csv.settings import CsvSettings
 from sqlfront_values.room import Account
 from sqlfront_values.types import STRING
 

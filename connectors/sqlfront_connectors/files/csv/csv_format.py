@@ -14,12 +14,7 @@ import pyarrow as pa
 
 from sqlfront_connectors.files.contents import PIECE, content_of, counted
 from sqlfront_connectors.files.csv.agreement import arrow_columns, row_count
-from sqlfront_connectors.files.csv.inference import CsvInference
 from sqlfront_connectors.files.csv.lines import UTF8_MARK, data_lines, decode, header_line, lines_of
-from sqlfront_connectors.files.csv.settings import CsvMode, CsvSettings, csv_settings
-from sqlfront_connectors.files.csv.tokenizer import Record, RecordError, Tokenizer
-from sqlfront_connectors.files.csv.values import values
-from sqlfront_connectors.files.csv.wide_separators import WideTokenizer
 from sqlfront_connectors.files.csv.writer import write
 from sqlfront_connectors.files.failures import file_unreadable
 from sqlfront_connectors.files.locations.listing import DataFile
@@ -29,6 +24,11 @@ from sqlfront_values.arrow import kernels as pc
 from sqlfront_values.arrow.arrays import from_values, scalar
 from sqlfront_values.errors import DataError, NotSupportedError, ProgrammingError
 from sqlfront_values.expressions import EngineExpr
+from sqlfront_values.functions.csv.inference import CsvInference
+from sqlfront_values.functions.csv.settings import CsvMode, CsvSettings, csv_settings
+from sqlfront_values.functions.csv.tokenizer import Record, RecordError
+from sqlfront_values.functions.csv.values import values
+from sqlfront_values.functions.csv.wide_separators import tokenizer_of
 from sqlfront_values.room import Account, check
 from sqlfront_values.types import BOOLEAN, STRING
 
@@ -46,17 +46,6 @@ _ROWS: Final = 1 << 16
 class FirstRecordError(Exception):
     """The error of an invalid first record in a file whose records may have several lines (multiLine). Spark
     then reports the file as unreadable, not the record as malformed."""
-
-
-def tokenizer_of(settings: CsvSettings, limited: frozenset[int] | None = None) -> Tokenizer:
-    """Return a new tokenizer for one file. ``limited``: the ordinals of the columns to which the option
-    maxCharsPerColumn applies, None = all. Raises NotSupportedError for ignoreLeadingWhiteSpace with a
-    separator of several characters."""
-    if len(settings.dialect.sep) == 1:
-        return Tokenizer(settings.dialect, limited)
-    if settings.dialect.ignore_leading:
-        raise NotSupportedError("CSV: ignoreLeadingWhiteSpace with a sep of several characters")
-    return WideTokenizer(settings.dialect, limited)
 
 
 # ---- schemas

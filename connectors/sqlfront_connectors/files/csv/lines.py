@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from sqlfront_connectors.files.contents import pieces
-from sqlfront_connectors.files.csv.settings import CsvSettings
 from sqlfront_values.errors import NotSupportedError
+from sqlfront_values.functions.csv.settings import CsvSettings
 
 UTF8_MARK: Final = b"\xef\xbb\xbf"
 _UTF16_MARKS: Final = (b"\xfe\xff", b"\xff\xfe")

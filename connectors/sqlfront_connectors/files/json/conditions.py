@@ -7,10 +7,10 @@ from functools import reduce
 
 import pyarrow as pa
 
-from sqlfront_connectors.files.json.settings import JsonSettings
 from sqlfront_values.errors import DatabaseError, ProgrammingError
 from sqlfront_values.evaluate import evaluate
 from sqlfront_values.expressions import Call, EngineExpr, columns_used
+from sqlfront_values.functions.json.typed.settings import JsonSettings
 from sqlfront_values.settings import Settings
 from sqlfront_values.types import BOOLEAN, STRING, ddl, physical
 

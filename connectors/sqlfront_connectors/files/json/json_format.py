@@ -12,25 +12,9 @@ import pyarrow as pa
 
 from sqlfront_connectors.files.contents import content_of, counted, pieces
 from sqlfront_connectors.files.json.conditions import check_corrupt_column, pushdown
-from sqlfront_connectors.files.json.inference import (
-    JsonInference,
-    Kind,
-    distinct,
-    has_names_by_case,
-    inferred,
-)
 from sqlfront_connectors.files.json.line_kinds import LineKinds
-from sqlfront_connectors.files.json.quick import (
-    can_read,
-    halves,
-    is_plain,
-    kind_of,
-    one_object_a_line,
-    rows_of,
-)
 from sqlfront_connectors.files.json.reading import RecordReader
 from sqlfront_connectors.files.json.records import MARK, as_utf8, records_of
-from sqlfront_connectors.files.json.settings import JsonSettings, json_settings
 from sqlfront_connectors.files.locations.listing import DataFile
 from sqlfront_engine.file_access import FileAccess
 from sqlfront_engine.processor import ProcessorContext
@@ -39,6 +23,22 @@ from sqlfront_values.evaluate import evaluate
 from sqlfront_values.expressions import Call, Column, EngineExpr
 from sqlfront_values.functions.json.scanner import JsonSyntaxError
 from sqlfront_values.functions.json.tokens import JsonTokens
+from sqlfront_values.functions.json.typed.inference import (
+    JsonInference,
+    Kind,
+    distinct,
+    has_names_by_case,
+    inferred,
+)
+from sqlfront_values.functions.json.typed.quick import (
+    can_read,
+    halves,
+    is_plain,
+    kind_of,
+    one_object_a_line,
+    rows_of,
+)
+from sqlfront_values.functions.json.typed.settings import JsonSettings, json_settings
 from sqlfront_values.room import MOST_AT_ONCE, Account
 from sqlfront_values.settings import Settings
 from sqlfront_values.types import STRING

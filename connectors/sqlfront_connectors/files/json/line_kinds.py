@@ -10,7 +10,7 @@ from typing import Final, NoReturn
 
 import msgspec
 
-from sqlfront_connectors.files.json.inference import Items, Kind, exact_decimal, in_java_order, wider
+from sqlfront_values.functions.json.typed.inference import Items, Kind, exact_decimal, in_java_order, wider
 from sqlfront_values.types import BIGINT, BOOLEAN, DOUBLE, STRING, VOID
 
 _LOW: Final = -(2**63)

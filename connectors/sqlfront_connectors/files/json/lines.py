@@ -14,10 +14,10 @@ from typing import Final, NoReturn, TypeVar
 
 import pyarrow as pa
 
-from sqlfront_connectors.files.json.moments import date_reader, timestamp_ntz_reader, timestamp_reader
-from sqlfront_connectors.files.json.settings import JsonSettings
-from sqlfront_connectors.files.json.values import Row, UnfitError, decimal_fitter
 from sqlfront_values.casts.parsing import parse_single
+from sqlfront_values.functions.json.typed.converters import Row, UnfitError, decimal_fitter
+from sqlfront_values.functions.json.typed.moments import date_reader, timestamp_ntz_reader, timestamp_reader
+from sqlfront_values.functions.json.typed.settings import JsonSettings
 from sqlfront_values.java.surrogates import well_formed
 from sqlfront_values.types import (
     BOOLEAN,

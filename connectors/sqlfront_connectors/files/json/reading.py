@@ -7,14 +7,14 @@ from typing import Final
 import pyarrow as pa
 
 from sqlfront_connectors.files.contents import is_packed
-from sqlfront_connectors.files.json.columns import column_of
 from sqlfront_connectors.files.json.conditions import Pushdown
 from sqlfront_connectors.files.json.lines import LineReader
 from sqlfront_connectors.files.json.records import as_utf8
-from sqlfront_connectors.files.json.settings import JsonMode, JsonSettings
-from sqlfront_connectors.files.json.values import Converters, Row, UnfitError
 from sqlfront_values.errors import DataError, NotSupportedError
 from sqlfront_values.functions.json.tokens import JsonTokens, Token
+from sqlfront_values.functions.json.typed.columns import column_of
+from sqlfront_values.functions.json.typed.converters import Converters, Row, UnfitError
+from sqlfront_values.functions.json.typed.settings import JsonMode, JsonSettings
 from sqlfront_values.room import Account, check
 from sqlfront_values.types import STRING
 

@@ -6,8 +6,8 @@ A line ends with a line feed, a carriage return or both, or with the separator o
 import re
 from typing import Final
 
-from sqlfront_connectors.files.json.settings import JsonSettings
 from sqlfront_values.errors import NotSupportedError
+from sqlfront_values.functions.json.typed.settings import JsonSettings
 
 _BREAK: Final = re.compile(rb"\r\n|\n|\r")
 #: The byte order mark of UTF-8.

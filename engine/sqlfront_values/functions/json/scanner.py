@@ -40,6 +40,10 @@ class JsonSyntaxError(ValueError):
     the scanner that has raised the error."""
 
 
+class MissingDigitError(JsonSyntaxError):
+    """An error for a number without a digit behind its point or in its exponent."""
+
+
 class JsonEncodingError(JsonSyntaxError):
     """An error for bytes that are not UTF-8, even by Jackson's rules, which allow overlong forms and
     surrogates."""
@@ -57,7 +61,7 @@ _UNQUOTED: Final = re.compile(
 #: Characters besides letters that may begin a Java identifier, in Latin 1.
 _WORD_STARTS: Final = frozenset(b"_$\xa2\xa3\xa4\xa5")
 #: Characters of an unknown word that are read before the error, as in Jackson (``ErrorReportConfiguration``).
-_LONGEST_WORD: Final = 256
+LONGEST_WORD: Final = 256
 _DIGITS: Final = frozenset(b"0123456789")
 _ESCAPES: Final = {
     **{ord(letter): letter for letter in '"\\/'},
@@ -170,13 +174,17 @@ class JsonScanner:
                 raise JsonSyntaxError(f"no {word.decode()}")
             self.place += 1
         if self.place < self._end and data[self.place] >= 48 and data[self.place] not in b"]}":
-            byte = data[self.place]
-            if byte >= 128:
-                self.place += 1 if 0xC0 <= byte < 0xF8 else 0
-                raise JsonSyntaxError(f"{word.decode()} goes on")
-            if _is_part(chr(byte)):
-                self._skip_word(len(word))
-                raise JsonSyntaxError(f"{word.decode()} goes on")
+            self._check_end(word)
+
+    def _check_end(self, word: bytes) -> None:
+        """Raise JsonSyntaxError if the byte at ``place``, behind ``word``, continues the word."""
+        byte = self._data[self.place]
+        if byte >= 128:
+            self.place += 1 if 0xC0 <= byte < 0xF8 else 0
+            raise JsonSyntaxError(f"{word.decode()} goes on")
+        if is_part(chr(byte)):
+            self._skip_word(len(word))
+            raise JsonSyntaxError(f"{word.decode()} goes on")
 
     def _no_value(self, byte: int) -> JsonSyntaxError:
         """Skip the word that begins with ``byte``, which has been read and begins no value, and return the
@@ -189,10 +197,10 @@ class JsonScanner:
         """Skip the rest of a word, up to and including the first character that can't be in a Java
         identifier; ``known`` characters have been read. Jackson quotes the word in its message, up to a
         longest length, and this method stops there, too."""
-        for _ in range(_LONGEST_WORD - known):
+        for _ in range(LONGEST_WORD - known):
             if self.place >= self._end:
                 return
-            if not _is_part(self._character(self._take())):
+            if not is_part(self._character(self._take())):
                 return
 
     def _infinity(self, byte: int, sign: str) -> None:
@@ -259,7 +267,7 @@ class JsonScanner:
             text.append(self._take())
             if not self._digits(text):
                 self.place = min(self.place + 1, end)
-                raise JsonSyntaxError("no digit behind the point")
+                raise MissingDigitError("no digit behind the point")
         if self.place < end and data[self.place] in b"eE":
             is_integer = False
             text.append(self._take())
@@ -268,7 +276,7 @@ class JsonScanner:
                 text.append(byte)
                 byte = self._take()
             if byte not in _DIGITS:
-                raise JsonSyntaxError("no digit in the exponent")
+                raise MissingDigitError("no digit in the exponent")
             text.append(byte)
             self._digits(text)
         self._keep_number(bytes(text))
@@ -442,7 +450,7 @@ def _joined(text: str) -> str:
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
 
 
-def _is_part(character: str) -> bool:
+def is_part(character: str) -> bool:
     """Return whether a character may be part of a Java identifier."""
     code = ord(character[0])
     if code < 128:

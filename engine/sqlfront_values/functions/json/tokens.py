@@ -188,7 +188,7 @@ class JsonTokens(JsonScanner):
         string.
         """
         if not self._incomplete:
-            return _from_base64(self._text)
+            return from_base64(self._text)
         out, group = bytearray(), 0
         digits = 0
         while True:
@@ -262,7 +262,9 @@ _BASE64: Final = {digit: value for value, digit in enumerate(_BASE64_DIGITS)}
 _BASE64_GROUP: Final = re.compile(r"[\x00-\x20]*([A-Za-z0-9+/]{4}|[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)")
 
 
-def _from_base64(text: str) -> bytes:
+def from_base64(text: str) -> bytes:
+    """Return the bytes that the text encodes in base 64; padding is required, spaces are allowed between
+    groups of four characters. Raises JsonSyntaxError for a malformed text."""
     out, place = bytearray(), 0
     while match := _BASE64_GROUP.match(text, place):
         out += base64.b64decode(match[1])

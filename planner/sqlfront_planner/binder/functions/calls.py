@@ -33,6 +33,7 @@ from sqlfront_planner.binder.functions.switched_off import SWITCHED_OFF
 from sqlfront_planner.binder.functions.text_conversions import TEXT_CONVERSIONS
 from sqlfront_planner.binder.functions.time_buckets import TIME_BUCKETS
 from sqlfront_planner.binder.generator_calls import GENERATORS
+from sqlfront_planner.binder.functions.structured_texts import STRUCTURED_TEXTS
 from sqlfront_planner.binder.names.shown_names import quoted
 from sqlfront_planner.binder.scope import columns_of_star
 from sqlfront_planner.binder.trees.handlers import failure, handles, unsupported
@@ -261,6 +262,7 @@ SPECIAL: Final[CallBinders] = {
     **SWITCHED_OFF,
     **TEXT_CONVERSIONS,
     **TIME_BUCKETS,
+    **STRUCTURED_TEXTS,
     **{name: (_cast_function(kind), 1, 1) for name, kind in CAST_FUNCTIONS.items()},
     **{name: (_run_value(kind, shown), 0, 0) for name, (kind, shown) in RUN_VALUES.items()},
     **{name: (_arithmetic_function(name), 2, 2) for name in _ARITHMETIC_FUNCTIONS},

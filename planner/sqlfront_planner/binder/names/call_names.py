@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Final
 
+import pyarrow as pa
 from sqlglot import exp
 
 from sqlfront_planner.binder.names import lambda_names
@@ -119,6 +120,10 @@ _CAST_FUNCTIONS: Final = frozenset(
         "timestamp",
     ]
 )
+#: Functions whose constant arguments, a schema or options, are not displayed.
+_FIRST_ONLY: Final = frozenset(
+    {"from_csv", "from_json", "schema_of_csv", "schema_of_json", "to_csv", "to_json"}
+)
 _PLAIN_NAME: Final = re.compile("[a-zA-Z_][a-zA-Z0-9_]*")
 #: Functions whose first argument may be a unit, by the name as written; the function with a unit.
 UNIT_FUNCTIONS: Final = {
@@ -149,6 +154,10 @@ def call_text(node: exp.Expr, binder: Binder, text: Text) -> str:
         return f"{UNIT_FUNCTIONS[name]}({unit.name}, {_list(rest, text)})"
     if name in ("datepart", "extract") and len(node.expressions) == 2:
         return f"{name}({text(node.expressions[0])} FROM {text(node.expressions[1])})"
+    if name in _FIRST_ONLY and node.expressions:
+        if name == "from_json" and pa.types.is_map(binder.bind(node).type):
+            return "entries"
+        return f"{name}({text(node.expressions[0])})"
     if name == "count" and [type(part) for part in node.expressions] == [exp.Star]:
         return "count(1)"
     if name in ("to_char", "to_varchar") and len(node.expressions) == 2:

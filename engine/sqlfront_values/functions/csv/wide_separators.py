@@ -2,14 +2,15 @@
 leading separator inside are not supported: Spark's parser treats them differently than with a separator of
 one character."""
 
-from sqlfront_connectors.files.csv.tokenizer import NUL, Tokenizer
 from sqlfront_values.errors import NotSupportedError
+from sqlfront_values.functions.csv.settings import CsvSettings
+from sqlfront_values.functions.csv.tokenizer import NUL, Tokenizer
 
 
 class WideTokenizer(Tokenizer):
     """A tokenizer of texts into records, by a separator of several characters.
 
-    >>> from sqlfront_connectors.files.csv.dialect import Dialect
+    >>> from sqlfront_values.functions.csv.dialect import Dialect
     >>> WideTokenizer(Dialect(sep="||")).line('1||"a || b"||x|y')
     ['1', 'a || b', 'x|y']
     """
@@ -95,3 +96,14 @@ class WideTokenizer(Tokenizer):
         self._character = self._next()
         if self._character != self._newline:
             self._match_separator()
+
+
+def tokenizer_of(settings: CsvSettings, limited: frozenset[int] | None = None) -> Tokenizer:
+    """Return a new tokenizer for one file, or for texts that follow each other. ``limited``: the ordinals of
+    the columns to which the option maxCharsPerColumn applies, None = all. Raises NotSupportedError for
+    ignoreLeadingWhiteSpace with a separator of several characters."""
+    if len(settings.dialect.sep) == 1:
+        return Tokenizer(settings.dialect, limited)
+    if settings.dialect.ignore_leading:
+        raise NotSupportedError("CSV: ignoreLeadingWhiteSpace with a sep of several characters")
+    return WideTokenizer(settings.dialect, limited)

@@ -9,16 +9,14 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from sqlfront_connectors.files.csv.settings import CsvSettings
-from sqlfront_connectors.files.text_casts import try_cast
-from sqlfront_connectors.forms import to_physical
 from sqlfront_values.arrow import kernels as pc
 from sqlfront_values.arrow.arrays import from_values, scalar
+from sqlfront_values.casts import compile_cast
+from sqlfront_values.casts.texts import try_cast
 from sqlfront_values.errors import NotSupportedError
-from sqlfront_values.evaluate import evaluate
-from sqlfront_values.expressions import Cast, Column
+from sqlfront_values.functions.csv.settings import CsvSettings
 from sqlfront_values.functions.time.texts import parse_instants
-from sqlfront_values.settings import Settings
+from sqlfront_values.settings import DEFAULT_SETTINGS
 from sqlfront_values.types import (
     BINARY,
     BOOLEAN,
@@ -30,6 +28,8 @@ from sqlfront_values.types import (
     TIMESTAMP_NTZ,
     ddl,
     is_decimal,
+    is_interval,
+    physical,
 )
 
 _WHITE: Final = "".join(map(chr, range(33)))
@@ -76,6 +76,8 @@ def values(texts: pa.Array, kind: pa.DataType, settings: CsvSettings, zone: str)
         return _one_by_one(texts, kind, java_boolean)
     if is_decimal(kind):
         return _mixed(texts, kind, _DECIMAL, lambda text: _fitted(text, kind.precision, kind.scale))
+    if is_interval(kind):
+        return try_cast(texts, kind)
     raise NotSupportedError(f"CSV: columns of type {ddl(kind)}")
 
 
@@ -97,7 +99,7 @@ def _one_by_one(texts: pa.Array, kind: pa.DataType, parse: Callable[[str], objec
     """Convert the texts into values of the type ``kind`` by ``parse``, which is called once for each distinct
     text and returns None for a text that doesn't parse."""
     coded = texts.dictionary_encode()
-    found = to_physical(pa.array([parse(text) for text in coded.dictionary.to_pylist()], kind), kind)
+    found = from_values([parse(text) for text in coded.dictionary.to_pylist()], kind).cast(physical(kind))
     return found.take(coded.indices)
 
 
@@ -182,9 +184,9 @@ def java_decimal(text: str) -> Decimal | None:
 
 
 def _fitted(text: str, precision: int, scale: int) -> Decimal | None:
-    """Return the decimal in ``text`` rounded half up to ``scale`` digits; None if the text is not a decimal
-    or needs more than ``precision`` digits."""
-    number = java_decimal(text)
+    """Return the decimal in ``text``, of which Spark ignores the commas, rounded half up to ``scale`` digits;
+    None if the text is not a decimal or needs more than ``precision`` digits."""
+    number = java_decimal(text.replace(",", ""))
     if number is None:
         return None
     if number == 0 or number.adjusted() < -_EXTREME:
@@ -211,24 +213,18 @@ def _patterned(texts: pa.Array, pattern: str, kind: pa.DataType, zone: str) -> p
 
 def _days(local: pa.Array) -> pa.Array:
     """Return the dates of a column of TIMESTAMP_NTZ values, by dropping the time of day."""
-    batch = pa.RecordBatch.from_arrays([local], names=["value"])
-    return evaluate(Cast(DATE, Column(TIMESTAMP_NTZ, 0)), batch, Settings())
-
-
-def _cast_in_zone(texts: pa.Array, kind: pa.DataType, zone: str) -> pa.Array:
-    batch = pa.RecordBatch.from_arrays([texts], names=["value"])
-    return evaluate(Cast(kind, Column(STRING, 0), safe=True), batch, Settings(time_zone=zone))
+    return compile_cast(TIMESTAMP_NTZ, DATE, safe=False, settings=DEFAULT_SETTINGS)(local)
 
 
 def _with_gmt(texts: pa.Array, kind: pa.DataType, zone: str) -> pa.Array:
     """Cast the texts to ``kind`` in the time zone ``zone``. A text that fails, and contains ``GMT``, is cast
     again without it, as in 2000-01-01T00:00GMT+01:00. Null where both casts fail."""
-    found = _cast_in_zone(texts, kind, zone)
+    found = try_cast(texts, kind, zone)
     odd = pc.and_(pc.is_null(found), pc.fill_null(pc.match_substring(texts, "GMT"), False))
     if not pc.any(odd).as_py():
         return found
     without = pc.replace_substring(texts, "GMT", "", max_replacements=1)
-    return pc.if_else(odd, _cast_in_zone(without, kind, zone), found)
+    return pc.if_else(odd, try_cast(without, kind, zone), found)
 
 
 def _dates(texts: pa.Array, settings: CsvSettings, zone: str) -> pa.Array:
@@ -246,7 +242,7 @@ def _timestamps(texts: pa.Array, settings: CsvSettings, zone: str) -> pa.Array:
 def _ntz(texts: pa.Array, settings: CsvSettings, zone: str) -> pa.Array:
     if settings.ntz_format is None:
         bare = pc.if_else(pc.match_substring_regex(texts, _NTZ), texts, scalar(None, STRING))
-        return _cast_in_zone(bare, TIMESTAMP_NTZ, zone)
+        return try_cast(bare, TIMESTAMP_NTZ, zone)
     return _patterned(texts, settings.ntz_format, TIMESTAMP_NTZ, zone)
 
 
@@ -258,7 +254,7 @@ def readable(text: str, kind: pa.DataType, settings: CsvSettings, pattern: str |
         return not _patterned(texts, pattern, kind, "UTC").null_count
     if kind == TIMESTAMP_NTZ:
         return not _ntz(texts, settings, "UTC").null_count
-    return not _cast_in_zone(texts, kind, "UTC").null_count
+    return not try_cast(texts, kind, "UTC").null_count
 
 
 def matches_all(texts: pa.Array, pattern: str) -> bool:

@@ -6,9 +6,8 @@ from typing import Final
 
 import msgspec
 
-from sqlfront_connectors.files.csv.dialect import Dialect, QuoteHandling
-from sqlfront_connectors.files.format_options import FOREIGN
 from sqlfront_values.errors import NotSupportedError, ProgrammingError
+from sqlfront_values.functions.csv.dialect import Dialect, QuoteHandling
 
 _OPTIONS: Final = frozenset(
     {
@@ -19,6 +18,8 @@ _OPTIONS: Final = frozenset(
         *("chartoescapequoteescaping", "unescapedquotehandling", "preferdate"),
     }
 )
+#: An option of every file table, without a meaning for readers.
+_OF_WRITERS: Final = "overwriteforeignfiles"
 #: Synonyms of options; the option itself takes precedence.
 _SYNONYMS: Final = {"delimiter": "sep", "charset": "encoding"}
 _ENCODINGS: Final = ("iso-8859-1", "us-ascii", "utf-16", "utf-16be", "utf-16le", "utf-32", "utf-8")
@@ -107,7 +108,7 @@ class _Given:
         lower = {key.lower(): value for key, value in options.items()}
         synonyms = {known: lower[name] for name, known in _SYNONYMS.items() if name in lower}
         self._options = synonyms | {key: value for key, value in lower.items() if key not in _SYNONYMS}
-        unknown = sorted(set(self._options) - _OPTIONS - {FOREIGN})
+        unknown = sorted(set(self._options) - _OPTIONS - {_OF_WRITERS})
         if unknown:
             raise NotSupportedError(
                 f"option {unknown[0]} of USING csv; known options: {', '.join(sorted(_OPTIONS))}"

@@ -12,11 +12,11 @@ from typing import Final, TypeAlias
 import msgspec
 import pyarrow as pa
 
-from sqlfront_connectors.files.json.moments import is_timestamp
-from sqlfront_connectors.files.json.settings import JsonMode, JsonSettings
 from sqlfront_values.errors import NotSupportedError, ProgrammingError
 from sqlfront_values.functions.json.scanner import JsonSyntaxError
 from sqlfront_values.functions.json.tokens import JsonTokens, Token
+from sqlfront_values.functions.json.typed.moments import is_timestamp
+from sqlfront_values.functions.json.typed.settings import JsonMode, JsonSettings
 from sqlfront_values.types import (
     BIGINT,
     BOOLEAN,
@@ -161,22 +161,22 @@ class JsonInference:
     def schema(self) -> pa.Schema:
         """Return the columns that cover all added records; the schema is empty if there are none. Raises
         ProgrammingError (COLUMN_ALREADY_EXISTS) for two names that are equal but for case."""
-        kind = self._settled(self.kind)
+        kind = self.settled(self.kind)
         if not isinstance(kind, pa.StructType):
             return pa.schema([])
         check_names(kind)
         return pa.schema(list(kind))
 
-    def _settled(self, kind: Kind) -> pa.DataType | None:
+    def settled(self, kind: Kind) -> pa.DataType | None:
         """Return the final type of a column whose records have the type ``kind``; None if the column is left
         out. Left out are objects without fields and arrays of them. A column that is always null becomes a
         string, or is left out with dropFieldIfAllNull."""
         match kind:
             case Items(item):
-                inner = self._settled(item)
+                inner = self.settled(item)
                 return None if inner is None else pa.list_(inner)
             case ObjectFields(members):
-                settled = [(name, self._settled(of)) for name, of in members if name]
+                settled = [(name, self.settled(of)) for name, of in members if name]
                 fields = [pa.field(_stored(name), of) for name, of in settled if of is not None]
                 return pa.struct(fields) if fields else None
             case _:

@@ -6,7 +6,6 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from sqlfront_connectors.forms import to_physical
 from sqlfront_values.arrow.arrays import from_values
 from sqlfront_values.columns.lists import entries, put_together
 from sqlfront_values.types import (
@@ -28,9 +27,9 @@ _STORAGE: Final = {DATE: INT, TIMESTAMP: BIGINT, TIMESTAMP_NTZ: BIGINT}
 
 def column_of(values: Sequence[object], kind: pa.DataType) -> pa.Array:
     """Return an array in the physical form of the type ``kind``. ``values``: values as
-    :mod:`sqlfront_connectors.files.json.values` makes them; None is null."""
+    :mod:`sqlfront_values.functions.json.typed.converters` makes them; None is null."""
     column = _inner(values, kind)
-    return to_physical(column, kind) if is_decimal(kind) else column
+    return column.cast(physical(kind)) if is_decimal(kind) else column
 
 
 def _inner(values: Sequence[object], kind: pa.DataType) -> pa.Array:

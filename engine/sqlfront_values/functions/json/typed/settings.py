@@ -7,7 +7,6 @@ from typing import Final
 
 import msgspec
 
-from sqlfront_connectors.files.format_options import FOREIGN
 from sqlfront_values.errors import NotSupportedError, ProgrammingError
 from sqlfront_values.functions.json.scanner import Liberties
 
@@ -36,6 +35,8 @@ _DEFAULTS: Final[dict[str, str | None]] = {
 }
 #: The encodings that Spark knows.
 _ENCODINGS: Final = frozenset(("iso-8859-1", "us-ascii", "utf-16", "utf-16be", "utf-16le", "utf-32", "utf-8"))
+#: An option of every file table, without a meaning for readers.
+_OF_WRITERS: Final = "overwriteforeignfiles"
 _LIBERTIES: Final = {
     "comments": "allowcomments",
     "unquoted_names": "allowunquotedfieldnames",
@@ -102,7 +103,7 @@ def json_settings(options: Mapping[str, str]) -> JsonSettings:
     given = {key.lower(): value for key, value in options.items()}
     if (charset := given.pop("charset", None)) is not None:
         given.setdefault("encoding", charset)
-    given.pop(FOREIGN, None)
+    given.pop(_OF_WRITERS, None)
     unknown = sorted(set(given) - set(_DEFAULTS))
     if unknown:
         raise NotSupportedError(f"option {unknown[0]} of USING json; known options: {', '.join(_DEFAULTS)}")

@@ -1,7 +1,7 @@
 """Arrow's JSON reader, used where the bytes prove that its rules and Spark's agree.
 
 Arrow refuses JSON that is not standard, a value whose type differs from its column's, and a field that occurs
-twice. A refused piece is cut into ever smaller parts, and the careful reader (``reading``) reads the parts
+twice. A refused piece is cut into ever smaller parts, and the caller reads the parts
 that Arrow still refuses. Where Arrow accepts more than Spark, or reads a text as another value, the bytes are
 checked first: each line must hold one object, and the text must be UTF-8, without the values ``NaN``,
 ``Infinity`` and ``-0``, and within Jackson's limits.
@@ -15,13 +15,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.json as arrow_json
 
-from sqlfront_connectors.files.json.inference import Items, Kind, ObjectFields, in_java_order
-from sqlfront_connectors.files.json.settings import JsonSettings
-from sqlfront_connectors.forms import to_physical
 from sqlfront_values.arrow import kernels as pc
-from sqlfront_values.evaluate import evaluate
-from sqlfront_values.expressions import Cast, Column
+from sqlfront_values.casts import compile_cast
 from sqlfront_values.functions.json.scanner import MAX_DEPTH, MAX_DIGITS, MAX_NAME, MAX_TEXT
+from sqlfront_values.functions.json.typed.inference import Items, Kind, ObjectFields, in_java_order
+from sqlfront_values.functions.json.typed.settings import JsonSettings
 from sqlfront_values.settings import Settings
 from sqlfront_values.types import (
     BIGINT,
@@ -38,6 +36,7 @@ from sqlfront_values.types import (
     VOID,
     is_decimal,
     is_fractional,
+    physical,
 )
 
 #: Bytes below which a piece that Arrow refuses is read line by line; a larger piece is halved, so that only
@@ -193,7 +192,7 @@ def _fitted(column: pa.Array, kind: pa.DataType, settings: Settings) -> pa.Array
         limit = Decimal(10) ** (kind.precision - kind.scale)
         if any(value is not None and abs(value) >= limit for value in bounds.values()):
             return None
-        return to_physical(column, kind)
+        return column.cast(physical(kind))
     if kind not in _CAST:
         return column
     if kind == TIMESTAMP_NTZ:
@@ -201,8 +200,7 @@ def _fitted(column: pa.Array, kind: pa.DataType, settings: Settings) -> pa.Array
         plain = pc.match_substring_regex(column, _PLAIN_CLOCK)
         if plain.true_count + column.null_count < len(column):
             return None
-    batch = pa.RecordBatch.from_arrays([column], names=["text"])
-    converted = evaluate(Cast(kind, Column(STRING, 0), safe=True), batch, settings)
+    converted = compile_cast(STRING, kind, safe=True, settings=settings)(column)
     return converted if converted.null_count == column.null_count else None
 
 

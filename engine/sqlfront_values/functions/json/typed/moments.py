@@ -6,9 +6,9 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Final, NoReturn
 
-from sqlfront_connectors.files.json.settings import JsonSettings
 from sqlfront_values.casts.datetimes import parse_date, parse_timestamp
 from sqlfront_values.errors import NotSupportedError
+from sqlfront_values.functions.json.typed.settings import JsonSettings
 from sqlfront_values.functions.rowwise import local_instant
 from sqlfront_values.functions.time.parsing import parser
 from sqlfront_values.java.civil import MICROS_PER_DAY, MICROS_PER_SECOND

@@ -15,17 +15,23 @@ from typing import Final
 
 import pyarrow as pa
 
-from sqlfront_connectors.files.json.inference import java_decimal
-from sqlfront_connectors.files.json.moments import Reader, date_reader, timestamp_ntz_reader, timestamp_reader
-from sqlfront_connectors.files.json.settings import JsonSettings
-from sqlfront_connectors.files.text_casts import try_cast
 from sqlfront_values.arrow.arrays import from_values
+from sqlfront_values.casts import compile_cast
 from sqlfront_values.casts.parsing import parse_single
 from sqlfront_values.errors import NotSupportedError
 from sqlfront_values.functions.json.scanner import JsonSyntaxError
 from sqlfront_values.functions.json.tokens import JsonTokens, Token
+from sqlfront_values.functions.json.typed.inference import java_decimal
+from sqlfront_values.functions.json.typed.moments import (
+    Reader,
+    date_reader,
+    timestamp_ntz_reader,
+    timestamp_reader,
+)
+from sqlfront_values.functions.json.typed.settings import JsonSettings
 from sqlfront_values.functions.json.values import value_of, write_json
 from sqlfront_values.java.surrogates import well_formed
+from sqlfront_values.settings import Settings
 from sqlfront_values.types import (
     BIGINT,
     BINARY,
@@ -50,9 +56,10 @@ Converter = Callable[[JsonTokens], object]
 Row = list[object]
 
 #: Java takes numbers up to 255 for a byte.
-_BOUNDS: Final = {TINYINT: (-(2**7), 2**8), SMALLINT: (-(2**15), 2**15), INT: (-(2**31), 2**31)}
-_LONG: Final = (-(2**63), 2**63)
-_WORDS: Final = {
+BOUNDS: Final = {TINYINT: (-(2**7), 2**8), SMALLINT: (-(2**15), 2**15), INT: (-(2**31), 2**31)}
+LONG: Final = (-(2**63), 2**63)
+#: The texts in quotes that are numbers.
+WORDS: Final = {
     "NaN": float("nan"),
     "+INF": float("inf"),
     "+Infinity": float("inf"),
@@ -88,15 +95,23 @@ class Converters:
     timestamps that state none. ``exact_bytes``: whether the tokens' bytes are the file's own, so that the
     text of a number or object in a STRING column can be copied from them. ``copies``: if the bytes aren't the
     file's own, True = such a text is written anew, as Jackson does; False = such a value raises
-    NotSupportedError."""
+    NotSupportedError. ``goes_on``: whether the tokens behind broken JSON inside of a field are those that
+    Spark finds; otherwise such JSON raises NotSupportedError. None = as ``exact_bytes``."""
 
-    def __init__(self, settings: JsonSettings, zone: str, *, exact_bytes: bool, copies: bool = True) -> None:
+    def __init__(
+        self,
+        settings: JsonSettings,
+        zone: str,
+        *,
+        exact_bytes: bool,
+        copies: bool = True,
+        goes_on: bool | None = None,
+    ) -> None:
         self._settings = settings
         self._zone = zone
-        # Whether the tokens' bytes are the file's own. If not, a value that is not a string becomes the text
-        # that Spark writes for it anew, if ``copies``; otherwise it is refused.
         self._exact_bytes = exact_bytes
         self._copies = copies
+        self._refuses = not (exact_bytes if goes_on is None else goes_on)
 
     def converter(self, kind: pa.DataType) -> Converter:
         """Return a function that converts the value at the current token into a value of the type ``kind``,
@@ -119,7 +134,7 @@ class Converters:
         doesn't fit the type. Raises NotSupportedError for a type that can't be read from JSON."""
         if kind == BOOLEAN:
             return {Token.TRUE: lambda tokens: True, Token.FALSE: lambda tokens: False}
-        if kind in _BOUNDS or kind == BIGINT:
+        if kind in BOUNDS or kind == BIGINT:
             return {Token.INTEGER: _integer(kind)}
         if kind in (FLOAT, DOUBLE):
             number = _single if kind == FLOAT else JsonTokens.number
@@ -141,11 +156,12 @@ class Converters:
         if kind == TIMESTAMP_NTZ:
             return {Token.STRING: _by(timestamp_ntz_reader(self._settings))}
         if is_interval(kind):
-            return {Token.STRING: _interval(kind)}
+            read_interval = interval_reader(kind)
+            return {Token.STRING: lambda tokens: read_interval(tokens.text())}
         raise NotSupportedError(f"{ddl(kind)} read from JSON")
 
     def _number_word(self, tokens: JsonTokens) -> float:
-        if self._settings.liberties.words_for_numbers and (word := _WORDS.get(tokens.text())) is not None:
+        if self._settings.liberties.words_for_numbers and (word := WORDS.get(tokens.text())) is not None:
             return word
         raise UnfitError
 
@@ -190,7 +206,7 @@ class Converters:
         names = {field.name: index for index, field in enumerate(kind)}
         converters = [self.converter(field.type) for field in kind]
         width = len(converters)
-        refuse = not self._exact_bytes
+        refuse = self._refuses
 
         def read(tokens: JsonTokens, once: bool) -> tuple[Row, bool]:
             row: Row = [None] * width
@@ -267,7 +283,7 @@ class Converters:
                     found.append((_key(name), error.value))
                     is_whole = False
                 except (ValueError, InvalidOperation) as error:
-                    if not self._exact_bytes and isinstance(error, JsonSyntaxError):
+                    if self._refuses and isinstance(error, JsonSyntaxError):
                         raise NotSupportedError(
                             "broken JSON with the option encoding, or multiLine and compression"
                         ) from None
@@ -296,9 +312,9 @@ def _copied(tokens: JsonTokens) -> str:
 
 
 def _key(name: str | None) -> str:
-    if name is None:
-        raise NotSupportedError("broken JSON in a map")
-    return well_formed(name)
+    """Return the name as the key of a map. Without a name the tokens are those behind a value that didn't
+    fit, so that the whole map doesn't."""
+    return "" if name is None else well_formed(name)
 
 
 def _typed(converter: Converter, wanted: Token) -> Converter:
@@ -340,7 +356,7 @@ def _by(read: Reader) -> Converter:
 
 
 def _integer(kind: pa.DataType) -> Converter:
-    low, high = _BOUNDS.get(kind, _LONG)
+    low, high = BOUNDS.get(kind, LONG)
     is_byte = kind == TINYINT
 
     def integer(tokens: JsonTokens) -> int:
@@ -356,7 +372,7 @@ def _seconds(tokens: JsonTokens) -> int:
     """Return the current integer, a number of seconds, in microseconds; the result wraps around in 64 bits.
     Raises UnfitError for an integer beyond 64 bits."""
     value = int(tokens.text())
-    if not _LONG[0] <= value < _LONG[1]:
+    if not LONG[0] <= value < LONG[1]:
         raise UnfitError
     return (value * 1_000_000 + 2**63) % 2**64 - 2**63
 
@@ -398,11 +414,17 @@ def decimal_fitter(kind: pa.Decimal128Type) -> Callable[[Decimal], Decimal]:
     return fitted
 
 
-def _interval(kind: pa.DataType) -> Converter:
-    def interval(tokens: JsonTokens) -> object:
-        value = try_cast(from_values([tokens.text()], STRING), kind)
+def interval_reader(kind: pa.DataType) -> Reader:
+    """Return a function that reads a text as an interval of the type ``kind``, as CAST does, in months or
+    microseconds. The function raises UnfitError for another text."""
+    cast = compile_cast(STRING, kind, safe=True, settings=Settings())
+
+    def read(text: str) -> int:
+        value = cast(from_values([text], STRING))
         if value.null_count:
             raise UnfitError
-        return value.view(INT if is_year_month(kind) else BIGINT)[0].as_py()
+        amount = value.view(INT if is_year_month(kind) else BIGINT)[0].as_py()
+        assert isinstance(amount, int)
+        return amount
 
-    return interval
+    return read

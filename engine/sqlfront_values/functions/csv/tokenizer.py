@@ -13,8 +13,8 @@ from functools import lru_cache
 from io import StringIO
 from typing import Final
 
-from sqlfront_connectors.files.csv.dialect import Dialect, QuoteHandling
 from sqlfront_values.errors import NotSupportedError
+from sqlfront_values.functions.csv.dialect import Dialect, QuoteHandling
 from sqlfront_values.room import check
 
 #: "No character": before the first one, and for a quote, escape or comment that is switched off.

@@ -11,8 +11,12 @@ from typing import Final, TypeAlias
 
 import pyarrow as pa
 
-from sqlfront_connectors.files.csv.settings import CsvSettings
-from sqlfront_connectors.files.csv.values import (
+from sqlfront_values.arrow import kernels as pc
+from sqlfront_values.arrow.arrays import scalar
+from sqlfront_values.casts.texts import try_cast
+from sqlfront_values.errors import NotSupportedError
+from sqlfront_values.functions.csv.settings import CsvSettings
+from sqlfront_values.functions.csv.values import (
     java_boolean,
     java_decimal,
     java_float,
@@ -20,10 +24,6 @@ from sqlfront_connectors.files.csv.values import (
     matches_all,
     readable,
 )
-from sqlfront_connectors.files.text_casts import try_cast
-from sqlfront_values.arrow import kernels as pc
-from sqlfront_values.arrow.arrays import scalar
-from sqlfront_values.errors import NotSupportedError
 from sqlfront_values.memo import Memo
 from sqlfront_values.room import check
 from sqlfront_values.types import (
