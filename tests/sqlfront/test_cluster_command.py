@@ -7,7 +7,6 @@ import stat
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -23,8 +22,6 @@ from sqlfront_engine.job_statistics import JobStatus, JobSummary
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
 COMMAND = [sys.executable, "-m", "sqlfront"]
-
-Refusal = Callable[..., str]
 
 
 def sqlfront(*arguments: str) -> "subprocess.CompletedProcess[str]":
@@ -260,27 +257,20 @@ def test_a_wrong_address_is_an_error(bind: str) -> None:
     assert tried.returncode == 1 and "is not an address" in tried.stderr
 
 
-@pytest.fixture
-def refusal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Refusal:
-    """Run the command with these arguments, which it refuses, and return its message."""
-    monkeypatch.setenv("SQLFRONT_SECRET", "x")
-
-    def run(*arguments: str) -> str:
-        place = ("--directory", str(tmp_path)) if arguments[0] == "cluster" else ()
-        assert main([*arguments, *place]) == 1
-        return capsys.readouterr().err
-
-    return run
-
-
 @pytest.mark.parametrize("bind", ["0.0.0.0:0", "[::]:0", "[0:0::0]:7654"])
 @pytest.mark.parametrize("arguments", [("member",), ("member", "--join", "127.0.0.1:1"), ("cluster", "run")])
 def test_an_address_that_others_cannot_reach_is_an_error(
-    bind: str, arguments: tuple[str, ...], refusal: Refusal
+    bind: str,
+    arguments: tuple[str, ...],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     """Members tell each other their addresses."""
-    message = refusal(*arguments, f"--bind={bind}")
-    assert "members need an address under which others reach them" in message
+    monkeypatch.setenv("SQLFRONT_SECRET", "x")
+    place = ("--directory", str(tmp_path)) if arguments[0] == "cluster" else ()
+    assert main([*arguments, *place, "--bind", bind]) == 1
+    assert "members need an address under which others reach them" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("count", ["0", "-1", "1.5", "many", ""])
@@ -362,7 +352,13 @@ def test_a_long_folder_of_temporary_files_has_no_sockets(
 @pytest.mark.parametrize("arguments", [("member", "--bind", "unix:m"), ("cluster", "start")])
 @pytest.mark.parametrize("seconds", ["-1", "nan", "inf"])
 def test_a_wrong_limit_of_a_handover_is_an_error(
-    arguments: tuple[str, ...], seconds: str, refusal: Refusal
+    arguments: tuple[str, ...],
+    seconds: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    message = refusal(*arguments, f"--handover-timeout={seconds}")
-    assert "handover_timeout must be a number of seconds" in message
+    monkeypatch.setenv("SQLFRONT_SECRET", "x")
+    place = ("--directory", str(tmp_path)) if arguments[0] == "cluster" else ()
+    assert main([*arguments, *place, f"--handover-timeout={seconds}"]) == 1
+    assert "handover_timeout must be a number of seconds" in capsys.readouterr().err

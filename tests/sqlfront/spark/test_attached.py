@@ -131,7 +131,7 @@ def test_spark_reads_the_present_version_of_a_table(session: AttachedSession) ->
             [(1, None)],
             marks=pytest.mark.cluster,
         ),
-        ("SELECT schema_of_json('[1]')", [("ARRAY<BIGINT>",)]),
+        ("SELECT schema_of_variant(parse_json('[1]'))", [("ARRAY<BIGINT>",)]),
         ("EXECUTE IMMEDIATE 'SELECT max(kind) FROM kinds'", [(6,)]),
     ],
 )
@@ -259,7 +259,7 @@ def test_timestamps_show_in_sparks_zone(
 
 def test_own_tables_take_what_only_spark_computes(session: AttachedSession, beside: SparkSession) -> None:
     beside.udf.register("twice", lambda text: 2 * text)
-    session.execute("CREATE TABLE types USING memory AS SELECT schema_of_json('[1]') AS type")
+    session.execute("CREATE TABLE types USING memory AS SELECT schema_of_variant(parse_json('[1]')) AS type")
     session.execute("INSERT INTO types SELECT twice(name) FROM kinds WHERE kind = 3")
     beside.conf.set("spark.sql.ansi.enabled", "false")
     session.execute("INSERT INTO types SELECT 1 / (kind - 4) FROM kinds WHERE kind = 4")
@@ -271,8 +271,8 @@ def test_own_tables_take_what_only_spark_computes(session: AttachedSession, besi
 def test_what_can_t_be_done_to_an_own_table_is_said_here(session: AttachedSession) -> None:
     with pytest.raises(NotSupportedError, match="MERGE INTO is not supported"):
         session.execute("MERGE INTO kinds USING events ON kinds.kind = id WHEN MATCHED THEN DELETE")
-    with pytest.raises(NotSupportedError, match="schema_of_json"):
-        session.execute("DELETE FROM kinds WHERE schema_of_json('[1]') = name")
+    with pytest.raises(NotSupportedError, match="parse_json"):
+        session.execute("DELETE FROM kinds WHERE schema_of_variant(parse_json('[1]')) = name")
 
 
 def test_a_view_takes_the_place_of_sparks(session: AttachedSession) -> None:

@@ -32,7 +32,7 @@ with AttachedSession(spark) as session:
     assert session.sql("SELECT count(*) FROM numbers").collect() == [(3,)]
     spark.stop()
     assert session.sql("SELECT a FROM own").collect() == statement.execute().collect() == [(1,)]
-    for text in ("SELECT * FROM numbers", "SELECT schema_of_json('[1]')"):
+    for text in ("SELECT * FROM numbers", "SELECT schema_of_variant(parse_json('[1]'))"):
         try:
             session.sql(text)
         except OperationalError as error:
