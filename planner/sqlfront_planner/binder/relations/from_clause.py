@@ -19,7 +19,7 @@ from sqlfront_planner.binder.expressions.literals import literal_of
 from sqlfront_planner.binder.generator_calls import generator_of
 from sqlfront_planner.binder.names import shown_names
 from sqlfront_planner.binder.protocols import Queries
-from sqlfront_planner.binder.relations import joins, laterals, table_functions
+from sqlfront_planner.binder.relations import joins, laterals, pivots, table_functions
 from sqlfront_planner.binder.relations.view_columns import as_created
 from sqlfront_planner.binder.relations.view_zones import refuse_other_zone
 from sqlfront_planner.binder.scope import BoundQuery, Relation, Scope, ScopeColumn, named, relation
@@ -50,27 +50,26 @@ def bind_from(queries: Queries, select: exp.Expr, parent: Scope | None) -> Relat
     else:
         result = bind_relation(queries, source.this)
     for join in select.args.get("joins") or []:
-        if str(join.args.get("kind") or "") == "CROSS":
-            refuse_unknown(join, frozenset({"this", "kind"}))
-            if _is_lateral_generator(join.this):
-                result = laterals.lateral_table(queries, result, join.this, parent)
-                continue
-            result = joins.side_by_side(result, bind_relation(queries, join.this), JoinKind.INNER)
-        else:
-            result = _joined(queries, result, join, parent)
+        result = _joined(queries, result, join, parent)
     return result
 
 
 def bind_relation(queries: Queries, node: exp.Expr) -> Relation:
     """Bind one item of FROM, a table, a query in parentheses or VALUES, to a relation. Raises
     NotSupportedError for any other item."""
+    source = _relation(queries, node)
+    return pivots.with_pivots(queries, source, node) if node.args.get("pivots") else source
+
+
+def _relation(queries: Queries, node: exp.Expr) -> Relation:
+    """Bind one item of FROM without its PIVOT and UNPIVOT clauses."""
     match node:
         case exp.Table():
             return _table(queries, node)
         case exp.Subquery():
             return _derived(queries, node)
         case exp.Values():
-            refuse_unknown(node, frozenset({"expressions", "alias"}))
+            refuse_unknown(node, frozenset({"expressions", "alias", "pivots"}))
             return _aliased(inline_table(queries, node), node, rename_values=True)
         case exp.Lateral():
             raise unsupported("LATERAL VIEW" if node.args.get("view") else "A LATERAL subquery", node)
@@ -84,11 +83,23 @@ def _is_lateral_generator(node: exp.Expr) -> bool:
 
 
 def _joined(queries: Queries, left: Relation, node: exp.Join, parent: Scope | None) -> Relation:
-    if _is_lateral_generator(node.this):
+    """Bind a join, or a comma. A PIVOT behind it is one of the joined rows, in Spark also behind a comma."""
+    is_lateral = _is_lateral_generator(node.this)
+    if str(node.args.get("kind") or "") == "CROSS":
+        if is_lateral:
+            refuse_unknown(node, frozenset({"this", "kind"}))
+            return laterals.lateral_table(queries, left, node.this, parent)
+        refuse_unknown(node, frozenset({"this", "kind", "pivots"}))
+        result = joins.side_by_side(left, _relation(queries, node.this), JoinKind.INNER)
+    elif is_lateral:
         return laterals.lateral_join(queries, left, node, parent)
-    kind = joins.join_kind(node)
-    right = bind_relation(queries, node.this)
-    return joins.bind_join(queries, kind, left, right, node, parent)
+    else:
+        kind = joins.join_kind(node)
+        result = joins.bind_join(queries, kind, left, _relation(queries, node.this), node, parent)
+    for clauses in (node.this, node):
+        if clauses.args.get("pivots"):
+            result = pivots.with_pivots(queries, result, clauses)
+    return result
 
 
 # ---- tables
@@ -96,12 +107,12 @@ def _joined(queries: Queries, left: Relation, node: exp.Join, parent: Scope | No
 
 def _table(queries: Queries, node: exp.Table) -> Relation:
     if isinstance(node.this, exp.Anonymous):
-        refuse_unknown(node, frozenset({"this", "alias"}))
+        refuse_unknown(node, frozenset({"this", "alias", "pivots"}))
         if (call := generator_of(node.this)) is not None:
             return laterals.table_of_generator(queries, call, node)
         table_of = table_functions.table_function(queries, node.this, node)
         return _aliased(_scan(queries, table_of, "range", ()), node)
-    refuse_unknown(node, frozenset({"this", "db", "catalog", "alias"}))
+    refuse_unknown(node, frozenset({"this", "db", "catalog", "alias", "pivots"}))
     parts = tuple(part.name for part in node.parts)
     if len(parts) == 1:
         common = queries.common_table(parts[0])
@@ -192,15 +203,15 @@ def _derived(queries: Queries, node: exp.Subquery) -> Relation:
     """Bind ``(SELECT ...) AS t(a, b)``, or a relation or a join in parentheses."""
     inner = node.this
     if isinstance(inner, exp.Table | exp.Subquery | exp.Values) and not _is_query(inner):
-        refuse_unknown(node, frozenset({"this", "alias"}))
+        refuse_unknown(node, frozenset({"this", "alias", "pivots"}))
         return _aliased(_parenthesized(queries, inner), node)
-    refuse_unknown(node, frozenset({"this", "alias", "with_", "order", "limit", "offset"}))
+    refuse_unknown(node, frozenset({"this", "alias", "pivots", "with_", "order", "limit", "offset"}))
     bound = queries.bind(_with_modifiers(node))
     return _aliased(Relation(bound.plan, relation(bound.names, bound.plan.row())), node)
 
 
 def _is_query(node: exp.Expr) -> bool:
-    return isinstance(node, exp.Subquery) and not node.args.get("alias") and not node.args.get("joins")
+    return isinstance(node, exp.Subquery) and not any(map(node.args.get, ("alias", "joins", "pivots")))
 
 
 def _with_modifiers(node: exp.Subquery) -> exp.Expr:

@@ -43,7 +43,7 @@ _CROSS: Final = ("CROSS", EXPLICIT_CROSS)
 def join_kind(node: exp.Join) -> JoinKind:
     """Return the kind of join given by the words before JOIN. Raises INCOMPATIBLE_JOIN_TYPES for NATURAL
     CROSS, NotSupportedError for unknown words."""
-    refuse_unknown(node, frozenset({"this", "side", "kind", "method", "on", "using"}))
+    refuse_unknown(node, frozenset({"this", "side", "kind", "method", "on", "using", "pivots"}))
     method = _method(node)
     words = (str(node.args.get("side") or "").upper(), str(node.args.get("kind") or "").upper())
     kind = _KINDS.get(words)
