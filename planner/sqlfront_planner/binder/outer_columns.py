@@ -9,16 +9,15 @@ from sqlglot import exp
 from sqlfront_planner.binder.trees.handlers import unsupported
 from sqlfront_planner.expressions.rewriting import map_operands
 from sqlfront_planner.logical import (
-    Exists,
-    InSubquery,
     LogicalPlan,
     OuterColumn,
     ScalarSubquery,
     Subquery,
+    distinct_nodes,
     transform_plan,
 )
 from sqlfront_planner.rules.subqueries.decorrelation import is_correlated
-from sqlfront_values.expressions import Expr, transform, walk
+from sqlfront_values.expressions import Expr, columns_used, transform, walk
 
 
 def refuse_correlated(expression: Expr, place: str, node: exp.Expr) -> None:
@@ -28,11 +27,13 @@ def refuse_correlated(expression: Expr, place: str, node: exp.Expr) -> None:
         raise unsupported(f"A correlated subquery {place}", node)
 
 
-def refuse_predicates(expression: Expr, place: str, node: exp.Expr) -> None:
-    """Raise NotSupportedError if the expression has EXISTS, or IN over a query. ``place`` names the clause in
-    the message, such as "in ORDER BY"."""
-    if any(isinstance(item, Exists | InSubquery) for item in walk(expression)):
-        raise unsupported(f"EXISTS or IN over a query {place}", node)
+def ordinals_read(subquery: Subquery) -> set[int]:
+    """Return the ordinals of the enclosing query's columns that a subquery and its operands read."""
+    found = set().union(*map(columns_used, subquery.children()))
+    for plan in distinct_nodes(subquery.plan):
+        for operand in plan.operands():
+            found |= {item.ordinal for item in walk(operand) if isinstance(item, OuterColumn)}
+    return found
 
 
 def replace_outer(subquery: Subquery, rewrite: Callable[[OuterColumn], Expr]) -> Subquery:

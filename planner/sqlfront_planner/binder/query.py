@@ -12,6 +12,7 @@ from sqlglot import exp
 
 from sqlfront_planner import types as coercion
 from sqlfront_planner.binder.context import LEVELS_OF_A_STACK, MOST_BOUND, StatementContext
+from sqlfront_planner.binder.distribution import CLAUSES, check_distribution, sort_clause
 from sqlfront_planner.binder.expressions.expression_binder import Clause, ExpressionBinder, cast_to
 from sqlfront_planner.binder.names import shown_names
 from sqlfront_planner.binder.relations import from_clause
@@ -147,7 +148,7 @@ class QueryBinder(msgspec.Struct, frozen=True):
         """Bind the query without its WITH clause; ``parent`` is the scope of the enclosing query."""
         if isinstance(query, exp.Select):
             return self._limited(bind_select(self, query, parent), query, parent)
-        refuse_unknown(query, _MODIFIERS | _BODIES.get(type(query), frozenset({"this"})))
+        refuse_unknown(query, _MODIFIERS | CLAUSES | _BODIES.get(type(query), frozenset({"this"})))
         match query:
             case exp.Union() | exp.Intersect() | exp.Except():
                 bound = self._set_operation(query, parent)
@@ -165,12 +166,15 @@ class QueryBinder(msgspec.Struct, frozen=True):
     def _ordered(self, bound: BoundQuery, query: exp.Expr, parent: Scope | None) -> BoundQuery:
         """Return ``bound`` with the sort of the query's ORDER BY, if it has the clause. The ORDER BY sees the
         columns of the output only."""
-        order = query.args.get("order")
-        if order is None:
+        order = sort_clause(query)
+        if order is None and not any(map(query.args.get, CLAUSES)):
             return bound
         row = bound.plan.row()
-        scope = output_scope(bound.names, row, bound.qualifiers, parent)
-        items = bind_order(ExpressionBinder(self, scope, Clause.ORDER_BY), order, row)
+        binder = ExpressionBinder(
+            self, output_scope(bound.names, row, bound.qualifiers, parent), Clause.ORDER_BY
+        )
+        check_distribution(query, binder, row)
+        items = [] if order is None else bind_order(binder, order, row)
         return replace(bound, plan=sorted_plan(bound.plan, row, bound.names, items))
 
     def _limited(self, bound: BoundQuery, query: exp.Expr, parent: Scope | None) -> BoundQuery:
@@ -226,11 +230,11 @@ class QueryBinder(msgspec.Struct, frozen=True):
     def _set_operation(self, query: exp.Expr, parent: Scope | None) -> BoundQuery:
         """Bind a chain of set operations, grouped to the left as in sqlglot and Spark."""
         chain: list[exp.Expr] = [query]
-        while type(chain[-1].this) in _SETS and not any(chain[-1].this.args.get(name) for name in _MODIFIERS):
+        while type(chain[-1].this) in _SETS and not any(map(chain[-1].this.args.get, _MODIFIERS | CLAUSES)):
             chain.append(chain[-1].this)
         result = self.bind(chain[-1].this, parent)
         for link in reversed(chain):
-            refuse_unknown(link, _MODIFIERS | _BODIES[type(link)])
+            refuse_unknown(link, _MODIFIERS | CLAUSES | _BODIES[type(link)])
             second = link.args["expression"]
             if isinstance(second, exp.Select) and second.args.get("with_"):
                 raise unsupported("WITH behind a set operation", second)

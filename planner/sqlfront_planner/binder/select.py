@@ -13,7 +13,13 @@ import pyarrow as pa
 from msgspec.structs import replace
 from sqlglot import exp
 
-from sqlfront_planner.binder import generators, lateral_aliases, outer_columns, selected_generators
+from sqlfront_planner.binder import (
+    distribution,
+    generators,
+    lateral_aliases,
+    outer_columns,
+    selected_generators,
+)
 from sqlfront_planner.binder.collected_calls import (
     Aggregates,
     GeneratorOutput,
@@ -65,12 +71,10 @@ _KNOWN: Final = frozenset(
         "offset",
         "hint",
         "laterals",
+        *distribution.CLAUSES,
     ]
 )
 _REFUSED: Final = {
-    "sort": "SORT BY",
-    "cluster": "CLUSTER BY",
-    "distribute": "DISTRIBUTE BY",
     "pivots": "PIVOT",
     "sample": "TABLESAMPLE",
     "kind": "SELECT TRANSFORM",
@@ -418,14 +422,21 @@ class _Select(msgspec.Struct):
         return Condition(condition, node.this)
 
     def _bind_order(self, binder: ExpressionBinder, grouping: "group_by.Grouping | None") -> None:
-        order = self.node.args.get("order")
-        if order is None:
+        order = distribution.sort_clause(self.node)
+        is_placed = any(self.node.args.get(name) for name in distribution.CLAUSES)
+        if order is None and not is_placed:
             return
         outputs = [item.expression for item in self.items]
         inner = replace(binder, clause=Clause.ORDER_BY, aliases={})
         if grouping is None and not self.aggregates.used and self.having is None:
             inner.output = OutputNames(self._outputs(), grouped=False)
-            self.order = bind_order(inner, order, outputs)
+            self.order = [] if order is None else bind_order(inner, order, outputs)
+            distribution.check_distribution(self.node, inner, outputs)
+            return
+        if is_placed:
+            names, qualifiers = [item.name for item in self.items], [item.qualifier for item in self.items]
+            distribution.check_over_output(self.node, binder, names, outputs, qualifiers)
+        if order is None:
             return
         selected, grouping = self._selected(), grouping or group_by.Grouping()
         inner.output = group_names.in_order(selected, grouping)
@@ -546,9 +557,8 @@ class _Select(msgspec.Struct):
         row = projected.row()
         check_rows_comparable([item.type for item in row], self.node)
         plan = LogicalAggregate(projected, row, (), names)
-        order = self.node.args.get("order")
-        if order is None:
-            return plan
+        order = distribution.sort_clause(self.node)
         scope = output_scope(names, row, qualifiers, self.scope.parent)
-        items = bind_order(ExpressionBinder(self.queries, scope, Clause.ORDER_BY), order, row)
-        return sorted_plan(plan, row, names, items)
+        binder = ExpressionBinder(self.queries, scope, Clause.ORDER_BY)
+        distribution.check_distribution(self.node, binder, row)
+        return plan if order is None else sorted_plan(plan, row, names, bind_order(binder, order, row))

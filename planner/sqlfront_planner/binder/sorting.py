@@ -13,9 +13,18 @@ from sqlfront_planner.binder.expressions.expression_binder import ExpressionBind
 from sqlfront_planner.binder.functions import ordered_sets
 from sqlfront_planner.binder.trees.constants import may_be_position
 from sqlfront_planner.binder.trees.handlers import failure, refuse_unknown, unparenthesized
-from sqlfront_planner.logical import LogicalPlan, LogicalProject, LogicalSort
+from sqlfront_planner.logical import (
+    Exists,
+    InSubquery,
+    LogicalPlan,
+    LogicalProject,
+    LogicalSort,
+    ScalarSubquery,
+    Subquery,
+)
+from sqlfront_planner.rules.subqueries.decorrelation import is_correlated
 from sqlfront_values import types
-from sqlfront_values.expressions import Column, Expr, Literal, SortKey, SortOrder
+from sqlfront_values.expressions import Column, Expr, Literal, SortKey, SortOrder, walk
 from sqlfront_values.types import INT
 
 
@@ -29,32 +38,43 @@ class OrderItem(msgspec.Struct, frozen=True):
 
 
 def bind_order(binder: ExpressionBinder, node: exp.Expr, outputs: Sequence[Expr]) -> list[OrderItem]:
-    """Bind the items of ORDER BY. A whole number means the column of ``outputs`` at that position, counted
-    from 1; ``ALL`` means every column of ``outputs``.
+    """Bind the items of ORDER BY or SORT BY. A whole number means the column of ``outputs`` at that position,
+    counted from 1; in ORDER BY ``ALL`` alone means every column of ``outputs``.
 
     Raises ProgrammingError (ORDER_BY_POS_OUT_OF_RANGE, DATATYPE_MISMATCH.INVALID_ORDERING_TYPE).
     """
     refuse_unknown(node, frozenset({"expressions"}))
     items = []
+    is_only = type(node) is exp.Order and len(node.expressions) == 1
     for item in node.expressions:
         order = ordered_sets.sort_order(item)
-        for expression in _expressions(binder, item.this, outputs):
-            if not coercion.is_orderable(expression.type):
-                raise failure(
-                    "DATATYPE_MISMATCH.INVALID_ORDERING_TYPE",
-                    f'Cannot resolve "{binder.name(item.this)}" due to data type mismatch: The `sortorder` '
-                    "does not support "
-                    f'ordering on type "{types.sql_name(expression.type)}".',
-                    item.this,
-                )
+        for expression in _expressions(binder, item.this, outputs, is_only=is_only):
+            check_orderable(binder, expression, item.this)
             items.append(OrderItem(expression, order, item.this))
     return items
 
 
-def _expressions(binder: ExpressionBinder, node: exp.Expr, outputs: Sequence[Expr]) -> Sequence[Expr]:
+def check_orderable(binder: ExpressionBinder, expression: Expr, node: exp.Expr) -> None:
+    """Raise DATATYPE_MISMATCH.INVALID_ORDERING_TYPE if the expression's values can't be sorted."""
+    if not coercion.is_orderable(expression.type):
+        raise failure(
+            "DATATYPE_MISMATCH.INVALID_ORDERING_TYPE",
+            f'Cannot resolve "{binder.name(node)}" due to data type mismatch: The `sortorder` does not '
+            f'support ordering on type "{types.sql_name(expression.type)}".',
+            node,
+        )
+
+
+def _expressions(
+    binder: ExpressionBinder, node: exp.Expr, outputs: Sequence[Expr], *, is_only: bool
+) -> Sequence[Expr]:
+    """Return the sort expressions that an item of ORDER BY means. ``is_only``: the clause is an ORDER BY
+    without other items; elsewhere ALL is the name of a column."""
     is_all = isinstance(node, exp.Var | exp.Column) and node.name.lower() == "all"
-    if is_all and binder.scope.resolve(("all",)) is None:
+    if is_all and is_only and binder.scope.resolve(("all",)) is None:
         return outputs
+    if isinstance(node, exp.Var):
+        node = exp.column(node.name)
     node = unparenthesized(node)
     if may_be_position(node):
         literal = binder.context.known_value(binder.bind(node))
@@ -69,9 +89,30 @@ def _expressions(binder: ExpressionBinder, node: exp.Expr, outputs: Sequence[Exp
             return [outputs[place - 1]]
     expression = binder.bind(node)
     if node.find(exp.Query) is not None:  # an alias may be a subquery
-        outer_columns.refuse_correlated(expression, "in ORDER BY", node)
-        outer_columns.refuse_predicates(expression, "in ORDER BY", node)
+        check_subqueries(expression, outputs, node)
     return [expression]
+
+
+def check_subqueries(expression: Expr, outputs: Sequence[Expr], node: exp.Expr) -> None:
+    """Raise UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY for EXISTS, IN over a query, and a scalar subquery that
+    reads the sorted rows; NotSupportedError for the last if the select list has subqueries, too, for which
+    Spark has other errors."""
+    where = "filters, joins, aggregations, window functions, projections, and UPDATE/MERGE/DELETE commands."
+    if any(isinstance(item, Exists | InSubquery) for item in walk(expression)):
+        raise failure(
+            "UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY.UNSUPPORTED_IN_EXISTS_SUBQUERY",
+            f"Unsupported subquery expression: IN/EXISTS predicate subqueries can only be used in {where}",
+            node,
+        )
+    if any(isinstance(item, Subquery) for output in outputs for item in walk(output)):
+        outer_columns.refuse_correlated(expression, "in ORDER BY", node)
+    elif any(isinstance(item, ScalarSubquery) and is_correlated(item.plan) for item in walk(expression)):
+        raise failure(
+            "UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY.UNSUPPORTED_CORRELATED_SCALAR_SUBQUERY",
+            "Unsupported subquery expression: Correlated scalar subqueries can only be used in filters, "
+            "aggregations, projections, and UPDATE/MERGE/DELETE commands.",
+            node,
+        )
 
 
 def sorted_plan(

@@ -64,7 +64,12 @@ def bind_window(binder: ExpressionBinder, node: exp.Window) -> Expr:
     function, condition, within, ignore_nulls = _unwrapped(node.this)
     call = _call(binder, function, condition, within, window, order, ignore_nulls=ignore_nulls)
     if len(binder.aliases_used) > aliases:
-        raise unsupported("A reference to an alias of the same SELECT in a window", node)
+        raise failure(
+            "UNSUPPORTED_FEATURE.LATERAL_COLUMN_ALIAS_IN_WINDOW",
+            "The feature is not supported: Referencing a lateral column alias "
+            f'`{binder.aliases_used[aliases]}` in window expression "{binder.name(node)}".',
+            node,
+        )
     inner = (*partition, *(item for item, _ in order), *call.arguments)
     if any(isinstance(part, WindowOutput) for item in inner for part in walk(item)):
         raise unsupported("A window function inside another window function", node)

@@ -203,10 +203,12 @@ class _Rewriter:
         self._refuse_mixed_parameters(token)
 
     def _values(self, position: int, token: Token) -> int | None:
-        """Rewrite VALUES after the common table expressions of a WITH as ``SELECT * FROM VALUES``, as sqlglot
-        requires; return the next position, None for any other VALUES."""
-        after_with = self._has_with and self._output and self._output[-1].token_type == _T.R_PAREN
-        if not after_with or not self._follows(position, _T.L_PAREN):
+        """Rewrite VALUES after the common table expressions of a WITH, and ``IN (VALUES 1, 2)``, as
+        ``SELECT * FROM VALUES``, as sqlglot requires; return the next position, None for any other VALUES. In
+        ``IN (VALUES (1))`` Spark reads the call of a function."""
+        before = [token.token_type for token in self._output[-2:]]
+        after_with = self._has_with and before[-1:] == [_T.R_PAREN] and self._follows(position, _T.L_PAREN)
+        if not after_with and (before != [_T.IN, _T.L_PAREN] or self._follows(position, _T.L_PAREN)):
             return None
         self._output += [
             replaced(token, _T.SELECT, "SELECT"),

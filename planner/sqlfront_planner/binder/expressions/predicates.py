@@ -176,7 +176,10 @@ def bind_in(binder: ExpressionBinder, node: exp.In) -> Expr:
     for an empty list."""
     refuse_predicate(node.this, node)
     query = node.args.get("query")
-    if query is not None:
+    if query is not None and _is_parenthesized(query.this):
+        node.set("expressions", [query.this])  # a list of one value, as in Spark
+        node.set("query", None)
+    elif query is not None:
         return in_subquery(binder, node, query)
     choices = node.expressions
     if not choices:
@@ -186,6 +189,13 @@ def bind_in(binder: ExpressionBinder, node: exp.In) -> Expr:
     if any(isinstance(choice, exp.Values) for choice in choices):
         raise unresolved_routine("values", node)
     return membership(binder, binder.bind(node.this), bind_list(binder, choices), node)
+
+
+def _is_parenthesized(query: exp.Expr) -> bool:
+    """Return whether a query is another one in parentheses, without clauses of its own."""
+    return isinstance(query, exp.Subquery) and not any(
+        map(query.args.get, ("order", "limit", "offset", "with_"))
+    )
 
 
 def membership(binder: ExpressionBinder, value: Expr, choices: list[Expr], node: exp.Expr) -> Expr:

@@ -7,7 +7,7 @@ import pyarrow as pa
 from msgspec.structs import replace
 from sqlglot import exp
 
-from sqlfront_planner.binder.collected_calls import GroupingCall
+from sqlfront_planner.binder.collected_calls import AggregateOutput, GroupingCall
 from sqlfront_planner.binder.expressions import arguments as call_arguments
 from sqlfront_planner.binder.expressions.columns import known_outputs, unresolved
 from sqlfront_planner.binder.expressions.expression_binder import Clause, ExpressionBinder, cast_to
@@ -374,7 +374,13 @@ def _misplaced(binder: ExpressionBinder, node: exp.Anonymous) -> Error:
                 node,
             )
         case Clause.QUALIFY:
-            return unsupported("An aggregate function in QUALIFY", node)
+            if node.find_ancestor(exp.Window) is not None or _is_grouped(binder, node):
+                return unsupported("An aggregate function in QUALIFY", node)
+            return failure(
+                "QUALIFY_AGGREGATE_NOT_ALLOWED",
+                f'Aggregate functions are not supported in QUALIFY: "{shown}".',
+                node,
+            )
         case Clause.GROUP_BY:
             return failure(
                 "GROUP_BY_AGGREGATE",
@@ -387,3 +393,12 @@ def _misplaced(binder: ExpressionBinder, node: exp.Anonymous) -> Error:
                 f'The aggregate function "{shown}" is not allowed in {clause.value}.',
                 node,
             )
+
+
+def _is_grouped(binder: ExpressionBinder, node: exp.Expr) -> bool:
+    """Return whether the SELECT of ``node``, a part of its QUALIFY, has GROUP BY or aggregate functions."""
+    select = node.find_ancestor(exp.Select)
+    if binder.output is None or (select is not None and select.args.get("group") is not None):
+        return True
+    outputs = (item for items in binder.output.expressions.values() for item in items)
+    return any(isinstance(part, AggregateOutput) for item in outputs for part in walk(item))

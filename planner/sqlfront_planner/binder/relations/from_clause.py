@@ -19,7 +19,7 @@ from sqlfront_planner.binder.expressions.literals import literal_of
 from sqlfront_planner.binder.generator_calls import generator_of
 from sqlfront_planner.binder.names import shown_names
 from sqlfront_planner.binder.protocols import Queries
-from sqlfront_planner.binder.relations import joins, laterals, pivots, table_functions
+from sqlfront_planner.binder.relations import joins, laterals, pivots, samples, table_functions
 from sqlfront_planner.binder.relations.view_columns import as_created
 from sqlfront_planner.binder.relations.view_zones import refuse_other_zone
 from sqlfront_planner.binder.scope import BoundQuery, Relation, Scope, ScopeColumn, named, relation
@@ -63,6 +63,13 @@ def bind_relation(queries: Queries, node: exp.Expr) -> Relation:
 
 def _relation(queries: Queries, node: exp.Expr) -> Relation:
     """Bind one item of FROM without its PIVOT and UNPIVOT clauses."""
+    source = _whole_relation(queries, node)
+    sample = node.args.get("sample")
+    return samples.sampled(queries, source, sample) if sample is not None else source
+
+
+def _whole_relation(queries: Queries, node: exp.Expr) -> Relation:
+    """Bind one item of FROM without its PIVOT, UNPIVOT and TABLESAMPLE clauses."""
     match node:
         case exp.Table():
             return _table(queries, node)
@@ -107,12 +114,12 @@ def _joined(queries: Queries, left: Relation, node: exp.Join, parent: Scope | No
 
 def _table(queries: Queries, node: exp.Table) -> Relation:
     if isinstance(node.this, exp.Anonymous):
-        refuse_unknown(node, frozenset({"this", "alias", "pivots"}))
+        refuse_unknown(node, frozenset({"this", "alias", "pivots", "sample"}))
         if (call := generator_of(node.this)) is not None:
             return laterals.table_of_generator(queries, call, node)
         table_of = table_functions.table_function(queries, node.this, node)
         return _aliased(_scan(queries, table_of, "range", ()), node)
-    refuse_unknown(node, frozenset({"this", "db", "catalog", "alias", "pivots"}))
+    refuse_unknown(node, frozenset({"this", "db", "catalog", "alias", "pivots", "sample"}))
     parts = tuple(part.name for part in node.parts)
     if len(parts) == 1:
         common = queries.common_table(parts[0])
@@ -199,19 +206,24 @@ def _not_found(queries: Queries, parts: tuple[str, ...], node: exp.Expr) -> Exce
 # ---- derived tables
 
 
+_DERIVED: Final = frozenset({"this", "alias", "pivots", "sample"})
+
+
 def _derived(queries: Queries, node: exp.Subquery) -> Relation:
     """Bind ``(SELECT ...) AS t(a, b)``, or a relation or a join in parentheses."""
     inner = node.this
     if isinstance(inner, exp.Table | exp.Subquery | exp.Values) and not _is_query(inner):
-        refuse_unknown(node, frozenset({"this", "alias", "pivots"}))
+        refuse_unknown(node, _DERIVED)
         return _aliased(_parenthesized(queries, inner), node)
-    refuse_unknown(node, frozenset({"this", "alias", "pivots", "with_", "order", "limit", "offset"}))
+    refuse_unknown(node, _DERIVED | {"with_", "order", "limit", "offset"})
     bound = queries.bind(_with_modifiers(node))
     return _aliased(Relation(bound.plan, relation(bound.names, bound.plan.row())), node)
 
 
 def _is_query(node: exp.Expr) -> bool:
-    return isinstance(node, exp.Subquery) and not any(map(node.args.get, ("alias", "joins", "pivots")))
+    return isinstance(node, exp.Subquery) and not any(
+        map(node.args.get, ("alias", "joins", "pivots", "sample"))
+    )
 
 
 def _with_modifiers(node: exp.Subquery) -> exp.Expr:

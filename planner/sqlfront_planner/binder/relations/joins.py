@@ -15,10 +15,11 @@ from sqlfront_planner.binder.protocols import Queries
 from sqlfront_planner.binder.scope import Relation, Scope, ScopeColumn
 from sqlfront_planner.binder.trees.handlers import failure, refuse_unknown, unsupported
 from sqlfront_planner.expressions.rewriting import is_deterministic, shift
-from sqlfront_planner.logical import LogicalJoin
+from sqlfront_planner.logical import LogicalJoin, ScalarSubquery, Subquery
+from sqlfront_planner.rules.subqueries.decorrelation import is_correlated
 from sqlfront_planner.tokens.marks import EXPLICIT_CROSS
 from sqlfront_values import types
-from sqlfront_values.expressions import Call, Expr
+from sqlfront_values.expressions import Call, Expr, walk
 from sqlfront_values.types import BOOLEAN
 
 _KINDS: Final = {
@@ -85,15 +86,17 @@ def bind_join(
     if condition is None:
         return joined
     both = side_by_side(left, right, JoinKind.INNER) if kind in FILTERING_JOINS else joined
-    bound = join_condition(queries, both, condition, parent)
+    bound = join_condition(queries, both, condition, parent, left.plan.width)
     plan = joined.plan
     assert isinstance(plan, LogicalJoin)
     return replace(joined, plan=replace(plan, condition=bound))
 
 
-def join_condition(queries: Queries, both: Relation, condition: exp.Expr, parent: Scope | None) -> Expr:
-    """Bind the ``condition`` of ON over ``both``, the joined relations. Raises
-    JOIN_CONDITION_IS_NOT_BOOLEAN_TYPE."""
+def join_condition(
+    queries: Queries, both: Relation, condition: exp.Expr, parent: Scope | None, width: int
+) -> Expr:
+    """Bind the ``condition`` of ON over ``both``, the joined relations, the left one of which has ``width``
+    columns. Raises JOIN_CONDITION_IS_NOT_BOOLEAN_TYPE and the errors of :func:`_check_subqueries`."""
     binder = ExpressionBinder(queries, both.scope(parent), Clause.JOIN)
     bound = binder.bind(condition)
     if bound.type != BOOLEAN:
@@ -111,8 +114,31 @@ def join_condition(queries: Queries, both: Relation, condition: exp.Expr, parent
             condition,
         )
     if condition.find(exp.Query) is not None:
-        outer_columns.refuse_correlated(bound, "in ON", condition)
+        _check_subqueries(bound, width, condition)
     return bound
+
+
+def _check_subqueries(bound: Expr, width: int, condition: exp.Expr) -> None:
+    """Raise UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY for a subquery in a join's condition that reads both
+    inputs, and for a scalar subquery that reads one. ``width`` is the number of columns of the left input."""
+    for item in walk(bound):
+        if not isinstance(item, Subquery):
+            continue
+        sides = {ordinal < width for ordinal in outer_columns.ordinals_read(item)}
+        if len(sides) > 1:
+            raise failure(
+                "UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY.UNSUPPORTED_CORRELATED_EXPRESSION_IN_JOIN_CONDITION",
+                "Unsupported subquery expression: Correlated subqueries in the join predicate cannot "
+                "reference both join inputs.",
+                condition,
+            )
+        if isinstance(item, ScalarSubquery) and is_correlated(item.plan):
+            raise failure(
+                "UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY.UNSUPPORTED_CORRELATED_SCALAR_SUBQUERY",
+                "Unsupported subquery expression: Correlated scalar subqueries can only be used in filters, "
+                "aggregations, projections, and UPDATE/MERGE/DELETE commands.",
+                condition,
+            )
 
 
 def side_by_side(left: Relation, right: Relation, kind: JoinKind) -> Relation:

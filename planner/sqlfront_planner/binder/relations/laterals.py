@@ -206,5 +206,5 @@ def lateral_join(queries: Queries, source: Relation, join: exp.Join, parent: Sco
         if not (isinstance(plain, exp.Boolean) and plain.this):
             raise unsupported("A condition of LEFT JOIN LATERAL", join)
         return Relation(replace(generate, outer=True), joined.columns)
-    bound = joins.join_condition(queries, joined, condition, parent)
+    bound = joins.join_condition(queries, joined, condition, parent, source.plan.width)
     return Relation(LogicalFilter(generate, bound), joined.columns)

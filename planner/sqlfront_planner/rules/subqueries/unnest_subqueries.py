@@ -1,16 +1,18 @@
 """Unnesting of subquery expressions into joins."""
 
+from collections.abc import Iterator
 from operator import is_not
 
 from msgspec.structs import replace
 
-from sqlfront_engine.join_kinds import JoinKind
+from sqlfront_engine.join_kinds import FILTERING_JOINS, JoinKind
 from sqlfront_planner.expressions.rewriting import (
     FALSE,
     TRUE,
     columns_to_outer,
     filtered,
     holds_subquery,
+    map_operands,
     selected,
     shift,
     strict_columns,
@@ -31,6 +33,7 @@ from sqlfront_planner.logical import (
     OuterColumn,
     ScalarSubquery,
     Subquery,
+    distinct_nodes,
     transform_plan,
 )
 from sqlfront_planner.rules.subqueries.decorrelation import (
@@ -103,13 +106,75 @@ def _unnest(node: LogicalPlan, settings: Settings) -> LogicalPlan:
             return _unnest(
                 LogicalFilter(LogicalJoin(node.left, node.right, JoinKind.INNER), condition), settings
             )
+        case LogicalJoin(keys=(), condition=Expr() as condition):
+            return _unnest_condition(node, condition, settings)
         case _:
-            raise _unsupported_place(node)
+            raise NotSupportedError(f"a subquery in {node.label} is not supported")
 
 
-def _unsupported_place(node: LogicalPlan) -> NotSupportedError:
-    what = f"the condition of a {node.kind.value} join" if isinstance(node, LogicalJoin) else node.label
-    return NotSupportedError(f"a subquery in {what} is not supported")
+def _unnest_condition(node: LogicalJoin, condition: Expr, settings: Settings) -> LogicalPlan:
+    """Turn the subqueries in the condition of an outer, semi or anti join into columns of the join's inputs:
+    each of them reads one input alone, as Spark requires."""
+    width = node.left.width
+    sides = _Attaching(node.left, settings), _Attaching(node.right, settings)
+    values: dict[int, tuple[bool, Expr]] = {}
+    for subquery in _outermost(condition):
+        is_right = any(ordinal >= width for ordinal in _outer_ordinals(subquery))
+        value = sides[is_right].value(_moved(subquery, -width) if is_right else subquery)
+        values[id(subquery)] = is_right, value
+    wider = sides[0].plan.width
+
+    def placed(expression: Expr) -> Expr:
+        if id(expression) in values:
+            is_right, value = values[id(expression)]
+            return shift(value, wider) if is_right else value
+        if isinstance(expression, Column):
+            return expression if expression.ordinal < width else shift(expression, wider - width)
+        children = expression.children()
+        return expression.with_children(tuple(map(placed, children))) if children else expression
+
+    joined = LogicalJoin(sides[0].plan, sides[1].plan, node.kind, placed(condition))
+    right = [] if node.kind in FILTERING_JOINS else range(wider, wider + node.right.width)
+    return selected(joined, [*range(width), *right])
+
+
+def _outermost(expression: Expr) -> Iterator[Expr]:
+    """Yield the subqueries of an expression, NOT IN with its NOT, without subqueries in their operands."""
+    match expression:
+        case Subquery() | Call(function="not", arguments=(InSubquery(),)):
+            yield expression
+        case _:
+            for child in expression.children():
+                yield from _outermost(child)
+
+
+def _outer_ordinals(expression: Expr) -> Iterator[int]:
+    """Yield the ordinals of the columns that an expression reads, those that its subqueries read included."""
+    for item in walk(expression):
+        if isinstance(item, Column):
+            yield item.ordinal
+        elif isinstance(item, Subquery):
+            operands = (operand for plan in distinct_nodes(item.plan) for operand in plan.operands())
+            inner = (part for operand in operands for part in walk(operand))
+            yield from (part.ordinal for part in inner if isinstance(part, OuterColumn))
+
+
+def _moved(expression: Expr, by: int) -> Expr:
+    """Return the expression with ``by`` added to the ordinals of all columns that it or its subqueries
+    read."""
+
+    def outer(part: Expr) -> Expr:
+        return replace(part, ordinal=part.ordinal + by) if isinstance(part, OuterColumn) else part
+
+    def moved(item: Expr) -> Expr:
+        if isinstance(item, Subquery):
+            plan = transform_plan(
+                item.plan, lambda node: map_operands(node, lambda part: transform(part, outer))
+            )
+            return replace(item, plan=plan)
+        return item
+
+    return transform(shift(expression, by), moved)
 
 
 class _Attaching:
