@@ -307,12 +307,19 @@ def test_an_unknown_type_is_named(sql: str) -> None:
     assert "NOPE" in error.message
 
 
-@pytest.mark.parametrize("sql", ["from t |> limit 1 |> where a = 1", "create table u as table t |> limit 1"])
-def test_steps_in_a_row_are_refused(sql: str) -> None:
-    error = failure(sql)
+def test_a_pipe_keeps_the_order_of_its_steps() -> None:
+    statement = parse("from t |> limit 1 |> where a = 1")
+
+    assert isinstance(statement, Query)
+    assert statement.text == "from t |> limit 1 |> where a = 1"
+    assert "(SELECT * FROM t LIMIT 1)" in statement.tree.sql()
+
+
+def test_a_set_operation_behind_a_step_is_refused() -> None:
+    error = failure("from t |> where a = 1 union all table u")
 
     assert isinstance(error, NotSupportedError)
-    assert error.message == "|> is not supported."
+    assert error.message == "A set operation behind a step of |> is not supported."
 
 
 def test_a_word_that_ends_the_text_may_be_an_alias() -> None:

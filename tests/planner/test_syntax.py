@@ -48,7 +48,6 @@ def test_statements_of_hive_are_refused_as_spark_does(sql: str) -> None:
         ("INSERT INTO t BY NAME SELECT 1 AS a", "INSERT INTO with BY NAME"),
         ("MERGE INTO t USING u ON true WHEN MATCHED THEN DELETE", "MERGE INTO"),
         ("REPLACE TABLE t AS SELECT 1", "REPLACE TABLE"),
-        ("TABLE t |> WHERE a > 1", "|>"),
     ],
 )
 def test_what_spark_takes_and_is_not_built_has_its_name(sql: str, name: str) -> None:

@@ -96,3 +96,13 @@ def test_a_closed_session_runs_nothing(connection: Connection) -> None:
 
     with pytest.raises(sqlfront.InterfaceError):
         lookup.execute([1])
+
+
+def test_parameters_of_a_pipe_are_counted_in_the_order_of_the_text(connection: Connection) -> None:
+    piped = connection.prepare("FROM t |> WHERE k > ? |> SELECT k, ? AS p |> WHERE p > ? |> ORDER BY k")
+
+    assert [piped.execute(given).collect() for given in ([1, 5, 2], [2, 9, 8], [1, 5, 7])] == [
+        [(2, 5), (3, 5)],
+        [(3, 9)],
+        [],
+    ]

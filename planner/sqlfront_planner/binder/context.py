@@ -300,9 +300,11 @@ class StatementContext(msgspec.Struct):
     ``moved`` holds the :class:`TimeShift` of each date or interval operation by the node's id;
     ``cast_bounds`` likewise the distances of window frames that Spark casts to the order's type, and
     ``lambdas`` the parameters of each bound lambda, with the node, and whether Spark shows the body as NULL.
-    ``conditions`` is the cache of :func:`~.expressions.literals.is_compared`. ``uses`` counts the uses of
-    common table expressions, ``depth`` the expressions and queries around the current node. ``zone`` is the
-    session's time zone, as ``settings`` have it but for the query of a view that was made in another zone.
+    ``conditions`` is the cache of :func:`~.expressions.literals.is_compared`. ``has_merged``: a step of
+    ``|>`` reads a star over columns that USING has merged, whose own names Spark still finds. ``uses`` counts
+    the uses of common table expressions, ``depth`` the expressions and queries around the current node.
+    ``zone`` is the session's time zone, as ``settings`` have it but for the query of a view that was made in
+    another zone.
     """
 
     catalog: Catalog
@@ -330,6 +332,7 @@ class StatementContext(msgspec.Struct):
     )
     uses: int = 0
     zone: str = ""
+    has_merged: bool = False
     _repeatable: set[int] = msgspec.field(default_factory=set)
     _held: list[LogicalPlan] = msgspec.field(default_factory=list)
     _filled: dict[int, Literal] = msgspec.field(default_factory=dict)

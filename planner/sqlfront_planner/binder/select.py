@@ -18,6 +18,7 @@ from sqlfront_planner.binder import (
     generators,
     lateral_aliases,
     outer_columns,
+    pipe_steps,
     selected_generators,
 )
 from sqlfront_planner.binder.collected_calls import (
@@ -137,6 +138,8 @@ class _Select(msgspec.Struct):
             return self._bind()
         except ProgrammingError as error:
             is_unresolved = (error.condition or "").startswith("UNRESOLVED_COLUMN")
+            if is_unresolved and self.queries.context.has_merged:
+                raise unsupported("A column of a join with USING behind |>", self.node) from None
             if not is_unresolved or not self._ends_with_comma():
                 raise
             raise failure(
@@ -166,7 +169,12 @@ class _Select(msgspec.Struct):
         if group is not None:
             group_by.refuse_time_windows(group)
         self._bind_items(binder)
+        if step := pipe_steps.step_of(self.node):
+            pipe_steps.check_keys(self.node, self.items, binder)
         grouping = self._bind_group(binder)
+        if step:
+            pipe_steps.check_calls(step, self.node, self.items, binder)
+            self.items = pipe_steps.assigned(self.items, binder) if step == "set" else self.items
         distinct = self.node.args.get("distinct")
         try:
             self._bind_later_clauses(binder, grouping)
@@ -248,6 +256,8 @@ class _Select(msgspec.Struct):
     def _bind_items(self, binder: ExpressionBinder) -> None:
         if not self.node.expressions:
             raise self._empty_list()
+        if step := pipe_steps.step_of(self.node):
+            pipe_steps.check_stars(step, self.node.expressions)
         named: list[Expr] = []
         for part in self.node.expressions:
             if isinstance(part, exp.Star):

@@ -13,7 +13,7 @@ from sqlfront_planner.statements.structs import Query
 from sqlfront_planner.syntax import comments
 from sqlfront_planner.syntax.lexer import tokens_of
 from sqlfront_planner.syntax.recognizer import keywords_as_names
-from sqlfront_planner.tokens import nesting
+from sqlfront_planner.tokens import nesting, pipes
 from sqlfront_planner.tokens.checks import check
 from sqlfront_planner.tokens.laterals import with_lateral_marks
 from sqlfront_planner.tokens.rewriting import rewrite
@@ -93,6 +93,9 @@ def query_of(tokens: list[Token], sql: str, before: int = 0) -> Query:
     ``before`` is the number of parameters ``?`` before the query. Raises NotSupportedError for a statement
     that isn't a query and for text that sqlglot can't read or reads differently from Spark, and
     UNSUPPORTED_DATATYPE for an unknown type."""
+    first, last = tokens[0], tokens[-1]
+    if any(token.token_type is _T.PIPE_GT for token in tokens):
+        tokens = pipes.rewrite_pipes(tokens, sql, before)
     if len(tokens) > _FEW_TOKENS:
         tokens = nesting.bounded(tokens, sql)
     if _begins_item_with_keyword(tokens):
@@ -108,8 +111,8 @@ def query_of(tokens: list[Token], sql: str, before: int = 0) -> Query:
         except NotSupportedError:
             raise error from None
     if not isinstance(tree, exp.Query | exp.Values):
-        raise unread_at(tokens[0], sql)
-    return Query(sql, sql[tokens[0].start : max(tokens[0].start, tokens[-1].end) + 1], tree)
+        raise unread_at(first, sql)
+    return Query(sql, sql[first.start : max(first.start, last.end) + 1], tree)
 
 
 def _begins_item_with_keyword(tokens: list[Token]) -> bool:

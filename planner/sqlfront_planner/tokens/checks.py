@@ -105,12 +105,6 @@ def _not(tokens: Sequence[Token], position: int, sql: str) -> None:
         raise unread_at(tokens[position], sql)
 
 
-def _pipe(tokens: Sequence[Token], position: int, sql: str) -> None:
-    """Raise NotSupportedError for the pipe operator ``|>``: sqlglot merges the piped steps into one SELECT
-    and ignores their order."""
-    raise unsupported_at(tokens[position], "|>", sql)
-
-
 def _from(tokens: Sequence[Token], position: int, sql: str) -> None:
     """Raise NotSupportedError for a text like ``FROM t INSERT ...`` or ``FROM t SELECT a SELECT b``, in which
     several queries read one relation."""
@@ -149,7 +143,6 @@ _CHECKS: Final[dict[TokenType, _Check]] = {
     _T.FROM: _from,
     _T.HEX_STRING: _hexadecimal,
     _T.NOT: _not,
-    _T.PIPE_GT: _pipe,
     _T.SELECT: _select,
     _T.WINDOW: _window,
 }

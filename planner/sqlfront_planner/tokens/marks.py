@@ -43,3 +43,11 @@ class PositionalParameter(str):
     def position(self) -> int:
         """The parameter's position among the statement's parameters ``?``, counted from 0."""
         return int(self[1:])
+
+
+class PipeMark(str):
+    """A text that the rewriting of ``|>`` makes, in place of a text of the statement, a plain ``str``: the
+    alias of the derived table that a step reads, or the position of a key in GROUP BY. The alias is the
+    step if it has rules of its own (``extend``, ``set``, ``drop``, ``aggregate``), else ``|>``."""
+
+    __slots__ = ()

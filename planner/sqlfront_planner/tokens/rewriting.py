@@ -30,7 +30,13 @@ from typing import Final
 from sqlglot.tokenizer_core import Token, TokenType
 
 from sqlfront_planner.tokens.checks import begins_query
-from sqlfront_planner.tokens.marks import EXPLICIT_CROSS, FUNCTION_MARK, NotNullMark, PositionalParameter
+from sqlfront_planner.tokens.marks import (
+    EXPLICIT_CROSS,
+    FUNCTION_MARK,
+    NotNullMark,
+    PipeMark,
+    PositionalParameter,
+)
 from sqlfront_planner.tokens.tokenizing import (
     error_at,
     replaced,
@@ -322,7 +328,8 @@ class _Rewriter:
         raise error_at(token, "DATATYPE_MISSING_SIZE", message, self._sql)
 
     def _placeholder(self, position: int, token: Token) -> int:
-        name = PositionalParameter.at(self._placeholders)
+        known = token.text if isinstance(token.text, PositionalParameter) else None  # see pipes
+        name = PositionalParameter.at(self._placeholders) if known is None else known
         self._output += [replaced(token, _T.COLON, ":"), replaced(token, _T.VAR, name)]
         self._placeholders += 1
         self._refuse_mixed_parameters(token)
@@ -341,6 +348,9 @@ class _Rewriter:
         """Write a number as one token; return the next position. The token includes the suffix (``1L``),
         which the tokenizer has split off as ``number :: type`` at one offset. If ``::`` casts the number, it
         also includes a minus sign before the number."""
+        if isinstance(token.text, PipeMark):
+            self._output.append(token)
+            return position + 1
         source = self._source
         suffixed = (
             position + 2 < len(source)

@@ -14,6 +14,7 @@ from sqlglot import exp
 from sqlfront_connectors.base import Table
 from sqlfront_engine.join_kinds import JoinKind
 from sqlfront_planner import types as coercion
+from sqlfront_planner.binder import pipe_steps
 from sqlfront_planner.binder.expressions.expression_binder import Clause, ExpressionBinder, cast_to
 from sqlfront_planner.binder.expressions.literals import literal_of
 from sqlfront_planner.binder.generator_calls import generator_of
@@ -216,7 +217,15 @@ def _derived(queries: Queries, node: exp.Subquery) -> Relation:
         refuse_unknown(node, _DERIVED)
         return _aliased(_parenthesized(queries, inner), node)
     refuse_unknown(node, _DERIVED | {"with_", "order", "limit", "offset"})
-    bound = queries.bind(_with_modifiers(node))
+    is_piped = pipe_steps.mark_of(node) is not None
+    bound = queries.bind(_with_modifiers(node), queries.enclosing if is_piped else None)
+    if is_piped:
+        queries.context.has_merged |= node.find(exp.Join) is not None
+        row, qualifiers = bound.plan.row(), bound.qualifiers or ((),) * bound.plan.width
+        columns = zip(bound.names, row, qualifiers, strict=True)
+        return Relation(
+            bound.plan, tuple(ScopeColumn(name, named(item, name), part) for name, item, part in columns)
+        )
     return _aliased(Relation(bound.plan, relation(bound.names, bound.plan.row())), node)
 
 
