@@ -11,12 +11,19 @@ import numpy as np
 import pyarrow as pa
 from msgspec.structs import replace
 
-from sqlfront_values.errors import InternalError, spark_error
+from sqlfront_values.errors import InternalError, NotSupportedError, spark_error
 from sqlfront_values.expressions import SortOrder
 from sqlfront_values.functions.aggregates.accumulators import moments
 from sqlfront_values.functions.aggregates.accumulators.base import Accumulator
 from sqlfront_values.functions.aggregates.accumulators.bitmaps import CombinedBitmap, ConstructedBitmap
 from sqlfront_values.functions.aggregates.accumulators.extremes import Bits, Extreme, ExtremeBy, FirstOrLast
+from sqlfront_values.functions.aggregates.accumulators.hyperloglog import (
+    DEFAULT_DEVIATION,
+    LEAST_PRECISE,
+    MOST_PRECISE,
+    DistinctEstimate,
+    precision_of,
+)
 from sqlfront_values.functions.aggregates.accumulators.lists import (
     ApproximatePercentile,
     CollectedValues,
@@ -574,4 +581,36 @@ _register(
             ("bitmap_and_agg", np.bitwise_and, "1"),
         )
     ),
+)
+
+# ---- estimates
+
+
+def _distinct_estimate(signature: AggregateSignature) -> Accumulator:
+    deviation = signature.constants[0] if signature.constants else DEFAULT_DEVIATION
+    assert isinstance(deviation, int | float | Decimal)
+    precision = precision_of(float(deviation))
+    if precision < LEAST_PRECISE:
+        raise spark_error(
+            "FAILED_FUNCTION_CALL",
+            "Failed preparing of the function `approx_count_distinct` for call. Please, double check "
+            "function's arguments.",
+        )
+    if precision > MOST_PRECISE:
+        raise NotSupportedError(f"approx_count_distinct with a deviation of {deviation} is not supported")
+    return DistinctEstimate(precision)
+
+
+_register(
+    AggregateFunction(
+        "approx_count_distinct",
+        (Kind.ANY, Kind.ANY),
+        BIGINT,
+        _distinct_estimate,
+        optional=1,
+        constants=(1,),
+        hidden=(1,),
+        distinct_matters=False,
+        example=("SELECT approx_count_distinct(x) FROM VALUES (1), (1), (2), (NULL) AS t(x)", "2"),
+    )
 )

@@ -28,6 +28,8 @@ from sqlfront_values.types import (
     TIMESTAMP,
     TINYINT,
     VOID,
+    is_decimal,
+    is_fractional,
     is_numeric,
     is_string,
     sql_name,
@@ -221,6 +223,11 @@ def _refuse_unbuilt(name: str, operands: Sequence[Expr], node: exp.Expr) -> None
     percentages in arrays of strings, and timestamps as numbers."""
     if name in _TIMED and operands and operands[0].type in DATETIMES:
         raise failure("UNSUPPORTED_TIME_TYPE", "The data type TIME is not supported.", node)
+    if name == "approx_count_distinct" and operands:
+        if len(operands) > 1 and not (is_decimal(operands[1].type) or is_fractional(operands[1].type)):
+            raise unsupported(f"{name} with a deviation of {sql_name(operands[1].type)}", node)
+        if pa.types.is_map(operands[0].type):
+            raise unsupported(f"{name} of maps", node)
     if name in _BITMAPS and operands and operands[0].type != BINARY:
         raise failure(
             "DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE",
