@@ -29,11 +29,11 @@ from sqlfront_planner.binder.functions.constructors import CONSTRUCTORS
 from sqlfront_planner.binder.functions.date_functions import DATE_FUNCTIONS
 from sqlfront_planner.binder.functions.lambdas import LAMBDA_FUNCTIONS
 from sqlfront_planner.binder.functions.random_values import RANDOM_VALUES
+from sqlfront_planner.binder.functions.structured_texts import STRUCTURED_TEXTS
 from sqlfront_planner.binder.functions.switched_off import SWITCHED_OFF
 from sqlfront_planner.binder.functions.text_conversions import TEXT_CONVERSIONS
 from sqlfront_planner.binder.functions.time_buckets import TIME_BUCKETS
 from sqlfront_planner.binder.generator_calls import GENERATORS
-from sqlfront_planner.binder.functions.structured_texts import STRUCTURED_TEXTS
 from sqlfront_planner.binder.names.shown_names import quoted
 from sqlfront_planner.binder.scope import columns_of_star
 from sqlfront_planner.binder.trees.handlers import failure, handles, unsupported
