@@ -229,6 +229,6 @@ register(
         optional=1,
         can_fail=True,
         exact=(0, 1),
-        example=("vector_normalize(array(3F, 4F), 1F)", "[0.42857143, 0.5714286]"),
+        example=("vector_normalize(array(3F, 4F), float('inf'))", "[0.75, 1.0]"),
     ),
 )

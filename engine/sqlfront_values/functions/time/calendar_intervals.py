@@ -161,16 +161,24 @@ def _texts(*, safe: bool) -> Kernel:
     return kernel
 
 
+#: The operators, each with its sign and an example.
+_MOVES: Final = (
+    ("add", 1, ("date'2020-01-31' + {}(0, 1)", "datetime.date(2020, 2, 29)")),
+    ("subtract", -1, ("date'2020-01-31' - {}(0, 1)", "datetime.date(2019, 12, 31)")),
+)
+
+
 def _entries(maker: str) -> Iterator[ScalarFunction]:
     """The functions of the interval of a maker: added, subtracted, and written."""
     safe = maker.startswith("try_")
-    for operator, sign in (("add", 1), ("subtract", -1)):
+    for operator, sign, example in _MOVES:
         yield ScalarFunction(
             f"{operator} {maker}",
             (Kind.ANY, *_PARTS),
             lambda types: types[0],
             _moving(sign=sign, safe=safe),
             can_fail=True,
+            example=(example[0].format(maker), example[1]),
         )
     yield ScalarFunction(
         f"text of {maker}",
@@ -179,6 +187,7 @@ def _entries(maker: str) -> Iterator[ScalarFunction]:
         _texts(safe=safe),
         can_fail=not safe,
         growth=growth.at_most(_LONGEST_TEXT),
+        example=(f"CAST({maker}(0, 14) AS STRING)", "'1 years 2 months'"),
     )
 
 
