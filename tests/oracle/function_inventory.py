@@ -49,6 +49,7 @@ VOLATILE = frozenset(
         "version",
     }
     | {"unix_timestamp", "current_database", "current_schema", "input_file_name"}
+    | {"collect_set", "current_path"}
 )
 
 
