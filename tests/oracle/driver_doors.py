@@ -227,7 +227,7 @@ DOORS = (
         lambda server, folder: server.psql("SHOW FUNCTIONS"),
     ),
     Door(
-        "what isn't built: `PIVOT`",
-        lambda folder: _hint("SELECT * FROM (SELECT 1 AS a) PIVOT (count(*) FOR a IN (1))"),
+        "what isn't built: `PIVOT` by an array",
+        lambda folder: _hint("SELECT * FROM (SELECT array(1) AS a) PIVOT (count(*) FOR a IN (array(1)))"),
     ),
 )

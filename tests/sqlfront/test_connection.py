@@ -311,7 +311,10 @@ def test_polars_reads_structs_of_a_connection(connection: Connection) -> None:
 @pytest.mark.parametrize(
     "sql, hint",
     [
-        ("SELECT * FROM t TABLESAMPLE (10 PERCENT)", "a Spark session runs the query: connect(spark=...)"),
+        (
+            "SELECT * FROM t TABLESAMPLE (10 PERCENT) REPEATABLE (1)",
+            "a Spark session runs the query: connect(spark=...)",
+        ),
         ("ANALYZE TABLE t COMPUTE STATISTICS", "a Spark session runs the statement on Spark's own tables"),
     ],
 )

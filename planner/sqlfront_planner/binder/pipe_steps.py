@@ -9,9 +9,11 @@ from sqlglot import exp
 
 from sqlfront_planner.binder.collected_calls import AggregateOutput, GroupingOutput, SelectItem, WindowOutput
 from sqlfront_planner.binder.expressions.expression_binder import ExpressionBinder
+from sqlfront_planner.binder.scope import BoundQuery, ScopeColumn, named
 from sqlfront_planner.binder.trees.handlers import failure, unsupported
+from sqlfront_planner.logical import LogicalProject, PassingPlan
 from sqlfront_planner.tokens.marks import PipeMark
-from sqlfront_values.expressions import walk
+from sqlfront_values.expressions import Column, walk
 
 #: What Spark's AGGREGATE doesn't know.
 _NOT_AGGREGATED: Final[dict[type, str]] = {
@@ -35,6 +37,23 @@ def mark_of(relation: exp.Expr) -> PipeMark | None:
     alias = relation.args.get("alias") if isinstance(relation, exp.Subquery) else None
     name = alias.this.this if isinstance(alias, exp.TableAlias) and alias.this is not None else None
     return name if isinstance(name, PipeMark) else None
+
+
+def columns_of(bound: BoundQuery) -> tuple[ScopeColumn, ...]:
+    """Return the columns of the query before a step, with their qualifiers. A column that the query has twice
+    under one name is one column, so that the name isn't ambiguous, as in Spark."""
+    plan, row = bound.plan, bound.plan.row()
+    while isinstance(plan, PassingPlan):
+        plan = plan.input
+    values = plan.expressions if isinstance(plan, LogicalProject) else row
+    found: dict[tuple[object, ...], Column] = {}
+    columns = []
+    qualifiers = bound.qualifiers or ((),) * len(row)
+    for name, item, value, qualifier in zip(bound.names, row, values, qualifiers, strict=True):
+        if isinstance(value, Column) and qualifier:
+            item = found.setdefault((value.ordinal, name, qualifier), item)
+        columns.append(ScopeColumn(name, named(item, name), qualifier))
+    return tuple(columns)
 
 
 def check_stars(step: str, nodes: Sequence[exp.Expr]) -> None:

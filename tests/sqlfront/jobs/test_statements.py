@@ -307,7 +307,7 @@ def test_rows_of_this_process_are_refused_by_name(connection: Connection) -> Non
 
 
 def test_no_hint_sends_a_job_to_spark(connection: Connection) -> None:
-    query = "SELECT * FROM src TABLESAMPLE (10 PERCENT)"
+    query = "SELECT * FROM src TABLESAMPLE (10 PERCENT) REPEATABLE (1)"
     with pytest.raises(sqlfront.NotSupportedError) as created:
         connection.execute(f"CREATE JOB j AS {query}")
     with pytest.raises(sqlfront.NotSupportedError) as submitted:

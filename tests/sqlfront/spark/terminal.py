@@ -13,13 +13,13 @@ from typing import Self
 LONG = 240.0
 #: A program that leads its session gets the terminal that it opens.
 TAKE = "import os, sys; os.open(os.ttyname(0), os.O_RDWR); os.execv(sys.argv[1], sys.argv[1:])"
-#: Never ends by itself; sqlfront has no PIVOT.
+#: Never ends by itself; sqlfront has no PIVOT by an array.
 ENDLESS = (
-    "SELECT * FROM (SELECT id % 2 AS k FROM range(0, 1000000000000, 1, 4) WHERE sin(id) > 2) "
-    "PIVOT (count(*) FOR k IN (0, 1))"
+    "SELECT * FROM (SELECT array(id % 2) AS k FROM range(0, 1000000000000, 1, 4) WHERE sin(id) > 2) "
+    "PIVOT (count(*) FOR k IN (array(0L), array(1L)))"
 )
 #: A query that only Spark knows, with a row.
-PIVOT = "SELECT * FROM (SELECT 1 AS a) PIVOT (count(*) FOR a IN (1, 2))"
+PIVOT = "SELECT * FROM (SELECT array(1) AS a) PIVOT (count(*) FOR a IN (array(1), array(2)))"
 
 
 class Terminal:

@@ -125,9 +125,10 @@ def test_spark_reads_the_present_version_of_a_table(session: AttachedSession) ->
 @pytest.mark.parametrize(
     ("text", "rows"),
     [
-        ("SELECT count(*) FROM kinds TABLESAMPLE (100 PERCENT)", [(7,)]),
+        ("SELECT count(*) FROM kinds TABLESAMPLE (100 PERCENT) REPEATABLE (1)", [(7,)]),
         pytest.param(
-            "SELECT * FROM (SELECT kind FROM kinds) PIVOT (count(*) FOR kind IN (1, 9))",
+            "SELECT * FROM (SELECT array(kind) AS k FROM kinds) "
+            "PIVOT (count(*) FOR k IN (array(1L), array(9L)))",
             [(1, None)],
             marks=pytest.mark.cluster,
         ),
@@ -161,7 +162,9 @@ def test_a_function_that_was_registered_with_spark_is_found(
     assert session.sql("SELECT twice(21) AS n").collect() == [(42,)]
 
 
-@pytest.mark.parametrize("more", ["", pytest.param(" TABLESAMPLE (100 PERCENT)", marks=pytest.mark.cluster)])
+@pytest.mark.parametrize(
+    "more", ["", pytest.param(" TABLESAMPLE (100 PERCENT) REPEATABLE (1)", marks=pytest.mark.cluster)]
+)
 def test_a_view_over_tables_of_both_sides(session: AttachedSession, beside: SparkSession, more: str) -> None:
     query = f"SELECT name, id FROM kinds JOIN events{more} USING (kind) WHERE id < 3"
     session.execute(f"CREATE TEMP VIEW named (who, id) AS {query}")
@@ -177,7 +180,6 @@ def test_a_view_over_tables_of_both_sides(session: AttachedSession, beside: Spar
     [
         "SELECT name FROM IDENTIFIER('kinds') WHERE kind = 2",
         "SELECT name FROM named(2)",
-        "FROM kinds |> LIMIT 7 |> WHERE kind = 2 |> SELECT name",
         "SELECT name FROM kinds WHERE name = '${a.word}'",
     ],
 )

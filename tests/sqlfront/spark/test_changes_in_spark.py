@@ -47,7 +47,8 @@ from pyspark.sql import SparkSession
 import sqlfront
 
 first = sqlfront.connect(spark="local[1]")
-assert first.execute("SELECT * FROM (SELECT 1 AS a) PIVOT (count(*) FOR a IN (1))").fetchall() == [(1,)]
+pivot = "SELECT * FROM (SELECT array(1) AS a) PIVOT (count(*) FOR a IN (array(1)))"
+assert first.execute(pivot).fetchall() == [(1,)]
 SparkSession.active().stop()
 spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
 first.close()
@@ -147,7 +148,7 @@ def test_what_was_handed_to_spark_goes_with_the_table(beside: SparkSession, fold
             if table == "another":
                 session.execute("DROP TABLE own")
                 session.execute("CREATE TABLE another USING memory AS SELECT 1 AS id")
-            frame = session.sql(f"SELECT count(*) FROM {table} TABLESAMPLE (100 PERCENT)")
+            frame = session.sql(f"SELECT count(*) FROM {table} TABLESAMPLE (100 PERCENT) REPEATABLE (1)")
             assert frame.stats.lane == "spark"
             frame.collect()
             assert len(handed_over(folder)) >= 1

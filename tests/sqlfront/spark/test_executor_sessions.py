@@ -58,7 +58,7 @@ def test_rows_go_from_executors_to_executors(session: Session, monkeypatch: pyte
     monkeypatch.setattr(SparkRows, "frame", refuse)
     assert isinstance(session, AttachedSession)
     session.execute("CREATE TABLE large USING memory AS SELECT id AS k, id % 7 AS g FROM range(4000000)")
-    frame = session.sql("SELECT count(*), sum(k) FROM large TABLESAMPLE (100 PERCENT)")
+    frame = session.sql("SELECT count(*), sum(k) FROM large TABLESAMPLE (100 PERCENT) REPEATABLE (1)")
     assert frame.stats.lane == "spark"
     assert frame.collect() == [(4_000_000, sum(range(4_000_000)))]
     for text in ("SELECT * FROM large", "SELECT k + 1 AS k, g FROM large"):

@@ -33,7 +33,9 @@ def test_a_cursor_tells_how_far_spark_is(spark: SparkOracle) -> None:
 
         assert (found.stages, found.stages_done, found.tasks, found.tasks_done) == (1, 0, 4, 0)
         assert cursor.execute("SELECT 1").progress is None
-        done = connection.execute("SELECT * FROM (SELECT 1 AS a) PIVOT (count(*) FOR a IN (1, 2))")
+        done = connection.execute(
+            "SELECT * FROM (SELECT array(1) AS a) PIVOT (count(*) FOR a IN (array(1), array(2)))"
+        )
         assert done.fetchall() == [(1, None)]
         # Spark hears of the ends of its tasks a little later than their rows come.
         while (ended := done.progress) is None or ended.tasks != ended.tasks_done:

@@ -15,7 +15,7 @@ from tests.oracle.spark import SparkOracle
 from tests.programs import printed
 
 #: What a session is needed for that sqlfront doesn't do.
-PIVOT = "SELECT * FROM (SELECT 1 AS a) PIVOT (count(*) FOR a IN (1, 2))"
+PIVOT = "SELECT * FROM (SELECT array(1) AS a) PIVOT (count(*) FOR a IN (array(1), array(2)))"
 ZONE = "spark.sql.session.timeZone"
 WITHOUT_PYSPARK = """
 import sys
@@ -30,7 +30,7 @@ assert connection.execute("SELECT 1").fetchall() == [(1,)]
 assert connection.execute("SELECT count(*) FROM sys.plans").fetchall() == [(1,)]
 for _ in range(2):
     try:
-        connection.execute("SELECT * FROM (SELECT 1 AS a) PIVOT (count(*) FOR a IN (1))")
+        connection.execute("SELECT * FROM (SELECT array(1) AS a) PIVOT (count(*) FOR a IN (array(1)))")
     except sqlfront.OperationalError as error:
         print(error)
 print(connection.execute("SELECT 2").fetchall())
@@ -83,7 +83,7 @@ def builder(spark: SparkOracle, monkeypatch: pytest.MonkeyPatch) -> Iterator[Slo
 def test_without_pyspark_the_first_statement_that_needs_it_says_what_to_install_and_why() -> None:
     message = (
         "pyspark is not installed: pip install 'sqlfront[spark]' "
-        "(Spark is needed: PIVOT or UNPIVOT is not supported.)"
+        "(Spark is needed: PIVOT by ARRAY<INT> is not supported.)"
     )
     assert printed(WITHOUT_PYSPARK) == [message, message, "[(2,)]"]
 

@@ -87,7 +87,8 @@ def released(monkeypatch: pytest.MonkeyPatch) -> SimpleQueue[str]:
 
 @pytest.mark.usefixtures("nothing_here")
 def test_a_table_in_a_statement_of_sparks(session: AttachedSession, beside: SparkSession) -> None:
-    text = "SELECT count(*), sum(own.id), max(text) FROM own TABLESAMPLE (100 PERCENT) JOIN events USING (id)"
+    sample = "TABLESAMPLE (100 PERCENT) REPEATABLE (1)"
+    text = f"SELECT count(*), sum(own.id), max(text) FROM own {sample} JOIN events USING (id)"
     frame = session.sql(text)
     assert frame.stats.lane == "spark"
     assert frame.collect() == [(100, 4950, "text 99")]
@@ -104,7 +105,8 @@ def test_files_and_frames_in_a_statement_of_sparks(
     session.execute(f"CREATE TABLE numbers USING parquet LOCATION '{tmp_path}'")
     session.register("texts", pa.table({"id": [1, 2], "text": ["one", None]}))
     frame = session.sql(
-        "SELECT n.*, texts.text FROM numbers TABLESAMPLE (100 PERCENT) AS n JOIN texts USING (id) ORDER BY id"
+        "SELECT n.*, texts.text FROM numbers TABLESAMPLE (100 PERCENT) REPEATABLE (1) AS n "
+        "JOIN texts USING (id) ORDER BY id"
     )
     assert (frame.columns, frame.stats.lane) == (["Id", "twice", "text"], "spark")
     assert frame.collect() == [(1, 2, "one"), (2, 4, None)]
@@ -195,7 +197,7 @@ def test_a_version_is_held_for_statements_as_long_as_it_is_the_current_one(
     session: AttachedSession, released: SimpleQueue[str]
 ) -> None:
     session.execute("CREATE TABLE changed USING memory AS SELECT id FROM own WHERE id < 50")
-    count = "SELECT count(*) FROM changed TABLESAMPLE (100 PERCENT)"
+    count = "SELECT count(*) FROM changed TABLESAMPLE (100 PERCENT) REPEATABLE (1)"
     for _ in range(2):
         assert session.sql(count).collect() == [(50,)]
     gc.collect()

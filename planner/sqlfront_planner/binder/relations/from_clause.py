@@ -221,11 +221,7 @@ def _derived(queries: Queries, node: exp.Subquery) -> Relation:
     bound = queries.bind(_with_modifiers(node), queries.enclosing if is_piped else None)
     if is_piped:
         queries.context.has_merged |= node.find(exp.Join) is not None
-        row, qualifiers = bound.plan.row(), bound.qualifiers or ((),) * bound.plan.width
-        columns = zip(bound.names, row, qualifiers, strict=True)
-        return Relation(
-            bound.plan, tuple(ScopeColumn(name, named(item, name), part) for name, item, part in columns)
-        )
+        return Relation(bound.plan, pipe_steps.columns_of(bound))
     return _aliased(Relation(bound.plan, relation(bound.names, bound.plan.row())), node)
 
 

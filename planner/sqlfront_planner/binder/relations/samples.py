@@ -44,18 +44,18 @@ def sampled(queries: Queries, source: Relation, node: exp.TableSample) -> Relati
             f"Sampling fraction ({fraction}) must be on interval [0, 1].",
             node,
         )
+    if node.args.get("seed") is not None:
+        raise unsupported("TABLESAMPLE with REPEATABLE", node)
     if fraction >= 1 - _TOLERANCE:
         return source
-    return Relation(_chosen(queries, source, fraction, node), source.columns)
+    return Relation(_chosen(queries, source, fraction), source.columns)
 
 
-def _chosen(queries: Queries, source: Relation, fraction: float, node: exp.TableSample) -> LogicalPlan:
+def _chosen(queries: Queries, source: Relation, fraction: float) -> LogicalPlan:
     """Return the plan of a random choice of the rows, each of which is chosen with the probability
     ``fraction``."""
     if fraction <= _TOLERANCE:
         return LogicalFilter(source.plan, FALSE)
-    if node.args.get("seed") is not None:
-        raise unsupported("TABLESAMPLE with REPEATABLE", node)
     binder = ExpressionBinder(queries, source.scope(), Clause.WHERE)
     number = binder.bind(exp.Anonymous(this=f"{FUNCTION_MARK}rand", expressions=[]))
     return LogicalFilter(source.plan, Call(BOOLEAN, "less", (number, Literal(DOUBLE, fraction))))
