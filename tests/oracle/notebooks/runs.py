@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
+from sqlfront import InternalError
 from tests.oracle import slt
 from tests.oracle.answers import Failure, Outcome
 from tests.oracle.complete import differs_from, files
@@ -54,10 +55,18 @@ def run(records: list[Record], subject: Subject) -> Iterator[Statement]:
     broken = False
     own = [record for record in records if record.only != slt.SPARK]
     for number, record in enumerate(own, 1):
-        outcome = subject.answer(record.sql)
+        outcome = _outcome(record, subject)
         verdict, detail = _judged(record, outcome, broken)
         broken |= verdict is not Verdict.NATIVE and not record.is_query
         yield Statement(record, number, verdict, detail)
+
+
+def _outcome(record: Record, subject: Subject) -> Outcome:
+    """The subject's outcome; its own fault, too, is one, so that a report comes to its end."""
+    try:
+        return subject.answer(record.sql)
+    except InternalError as error:
+        return Failure("INTERNAL_ERROR", None, f"InternalError: {error}")
 
 
 def _judged(record: Record, outcome: Outcome, broken: bool) -> tuple[Verdict, str]:
