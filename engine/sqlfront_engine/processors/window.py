@@ -12,12 +12,12 @@ from sqlfront_values.columns.batches import gather, make_batch, row_indices
 from sqlfront_values.columns.window_rows import WindowRows, window_rows
 from sqlfront_values.errors import NotSupportedError
 from sqlfront_values.evaluate import compile_expression, evaluate_scalar
+from sqlfront_values.evaluate.frame_distances import FrameRanges, compile_frame
 from sqlfront_values.expression_text import describe_call
 from sqlfront_values.expressions import SortKey, WindowCall
 from sqlfront_values.functions.aggregates.aggregate_function import AggregateFunction, AggregateSignature
 from sqlfront_values.functions.aggregates.registry import lookup_aggregate
 from sqlfront_values.functions.growth import is_variable, size_of
-from sqlfront_values.functions.windows.distances import FrameRanges, compile_frame
 from sqlfront_values.functions.windows.frames import aggregate_frames
 from sqlfront_values.functions.windows.placed import PIECE_BYTES, PlacedColumn, pieces
 from sqlfront_values.functions.windows.registry import WindowFunction, WindowInvocation, lookup_window

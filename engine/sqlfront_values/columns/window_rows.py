@@ -52,7 +52,7 @@ class WindowRows(msgspec.Struct, frozen=True):
     def frame(self, frame: WindowFrame) -> PositionRanges:
         """Return for each position the range of the row's ``frame``, within its partition; an empty frame
         ends where it starts. The frame has no expressions as bounds
-        (:func:`~sqlfront_values.functions.windows.distances.frame_ranges`)."""
+        (:func:`~sqlfront_values.evaluate.frame_distances.frame_ranges`)."""
         positions = np.arange(len(self))
         first, last = self.partitions.starts, self.partitions.ends
         starts, ends = first, last
