@@ -25,8 +25,10 @@ def _bit_position(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum
 
 @columnar
 def _bucket_number(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
+    """Compute the bitmap of each number. As in Java, the quotient of a negative number goes towards zero; the
+    number isn't negated, since the least bigint has no opposite."""
     values = numpy_view(arguments[0]).astype(np.int64)
-    below = -(np.negative(values) // _BITS)
+    below = values // _BITS + (values % _BITS != 0)
     numbers = np.where(values > 0, 1 + (values - 1) // _BITS, below)
     return from_numpy(numbers, BIGINT, valid_mask(arguments[0]))
 

@@ -2,7 +2,6 @@
 
 import binascii
 from collections.abc import Callable
-from functools import partial
 from typing import Final
 
 import numpy as np
@@ -78,38 +77,6 @@ def _bit_count(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
         return _bit_count((pa.repeat(datum, 1),), invocation)[0]
     words = numpy_view(datum).astype(np.int64).view(np.uint64)
     return from_numpy(np.bitwise_count(words).astype(np.int32), INT, valid_mask(datum))
-
-
-def _bitmap_part(arguments: tuple[Datum, ...], invocation: Invocation, *, bucket: bool) -> Datum:
-    """Compute ``bitmap_bucket_number`` or ``bitmap_bit_position``: where a value is in bitmaps of 32,768
-    bits. As in Java, quotients and remainders go towards zero."""
-    datum = arguments[0]
-    if is_scalar(datum):
-        return _bitmap_part((pa.repeat(datum, 1),), invocation, bucket=bucket)[0]
-    values = numpy_view(datum).astype(np.int64)
-    if bucket:
-        quotient = np.where(values > 0, values - 1, values)
-        whole = quotient >> 15
-        towards_zero = whole + ((quotient < 0) & ((quotient & 0x7FFF) != 0))
-        result = np.where(values > 0, whole + 1, towards_zero)
-    else:
-        # The remainder of the least bigint is that of its negative, which wraps to itself.
-        result = np.where(values > 0, (values - 1) & 0x7FFF, -values & 0x7FFF)
-    return from_numpy(result, BIGINT, valid_mask(datum))
-
-
-def _bitmap_count(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
-    """Compute ``bitmap_count``: the number of ones among the bits of each binary."""
-    datum = arguments[0]
-    if is_scalar(datum):
-        return _bitmap_count((pa.repeat(datum, 1),), invocation)[0]
-    column = datum.dictionary_decode() if pa.types.is_dictionary(datum.type) else datum
-    _, offsets, data = column.buffers()
-    bounds = np.frombuffer(offsets, np.int32)[column.offset : column.offset + len(column) + 1]
-    values = np.zeros(0, np.uint8) if data is None else np.frombuffer(data, np.uint8)
-    before = np.zeros(len(values) + 1, np.int64)
-    np.cumsum(np.bitwise_count(values), out=before[1:])
-    return from_numpy(before[bounds[1:]] - before[bounds[:-1]], BIGINT, valid_mask(column))
 
 
 def _get_bit(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
@@ -245,23 +212,6 @@ register(
         _first,
         _shift(np.right_shift, unsigned=True),
         example=("shiftrightunsigned(-8, 1)", "2147483644"),
-    ),
-    ScalarFunction(
-        "bitmap_bit_position",
-        (BIGINT,),
-        BIGINT,
-        partial(_bitmap_part, bucket=False),
-        example=("bitmap_bit_position(32769)", "0"),
-    ),
-    ScalarFunction(
-        "bitmap_bucket_number",
-        (BIGINT,),
-        BIGINT,
-        partial(_bitmap_part, bucket=True),
-        example=("bitmap_bucket_number(32769)", "2"),
-    ),
-    ScalarFunction(
-        "bitmap_count", (BINARY,), BIGINT, _bitmap_count, exact=(0,), example=("bitmap_count(X'0103')", "3")
     ),
     ScalarFunction("bit_count", (Kind.INTEGRAL_OR_BOOLEAN,), INT, _bit_count, example=("bit_count(7)", "3")),
     *(
