@@ -32,6 +32,7 @@ def test_frames_are_sparks(spark: SparkOracle) -> None:
 
 
 @pytest.mark.cluster
+@pytest.mark.spark
 @pytest.mark.parametrize("seed", range(1, 6))
 def test_many_frames_are_sparks(spark: SparkOracle, seed: int) -> None:
     assert not differences(spark, seed, 200)

@@ -2,18 +2,18 @@
 generators needs of them. :mod:`.generators` binds the calls."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import msgspec
+import pyarrow as pa
 from msgspec.structs import replace
 from sqlglot import exp
 
+from sqlfront_engine.generators import Generator
 from sqlfront_planner.binder.trees.handlers import unparenthesized
+from sqlfront_planner.logical import LogicalGenerate, LogicalPlan
 from sqlfront_planner.tokens.marks import FUNCTION_MARK
 from sqlfront_values.expressions import Expr
-
-if TYPE_CHECKING:
-    from sqlfront_planner.binder.generators import GeneratorCall
 
 #: The generator functions.
 GENERATORS: Final = frozenset(
@@ -22,13 +22,34 @@ GENERATORS: Final = frozenset(
 )
 
 
+class GeneratorCall(msgspec.Struct, frozen=True):
+    """A bound call of the generator ``function``: its ``arguments`` over the row of the relation that it
+    reads, and the ``names`` and ``types`` of the columns that it makes. ``outer``: a row without generated
+    rows gives one row of nulls."""
+
+    function: str
+    generator: Generator
+    arguments: tuple[Expr, ...]
+    outer: bool
+    names: tuple[str, ...]
+    types: tuple[pa.DataType, ...]
+
+    def as_outer(self) -> "GeneratorCall":
+        """Return the call as of the generator's outer form."""
+        return replace(self, outer=True)
+
+    def over(self, plan: LogicalPlan) -> LogicalGenerate:
+        """Return the plan that generates rows of the rows of ``plan``."""
+        return LogicalGenerate(plan, self.generator, self.arguments, self.outer, self.names, self.types)
+
+
 class SelectedGenerators(msgspec.Struct, frozen=True):
     """The generators of a select list. ``columns``: by the id of an item's node, the names and expressions
     of the columns that the item becomes. ``grouped``: the generator that makes rows of the SELECT's groups,
     whose columns are stand-ins so far, and ``node``, its call in the text."""
 
     columns: Mapping[int, Sequence[tuple[str, Expr]]] = msgspec.field(default_factory=dict)
-    grouped: "GeneratorCall | None" = None
+    grouped: GeneratorCall | None = None
     node: exp.Expr | None = None
 
     def rewritten(self, rewrite: Callable[[Expr, exp.Expr], Expr]) -> "SelectedGenerators":

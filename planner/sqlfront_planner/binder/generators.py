@@ -15,9 +15,8 @@ from sqlglot import exp
 from sqlfront_engine.generators import Generator
 from sqlfront_planner.binder.expressions.arguments import check_count, function_name
 from sqlfront_planner.binder.expressions.expression_binder import Clause, ExpressionBinder, cast_to
-from sqlfront_planner.binder.generator_calls import holds_generator
+from sqlfront_planner.binder.generator_calls import GeneratorCall, holds_generator
 from sqlfront_planner.binder.trees.handlers import failure, unsupported
-from sqlfront_planner.logical import LogicalGenerate, LogicalPlan
 from sqlfront_planner.tokens.marks import FUNCTION_MARK
 from sqlfront_values import types
 from sqlfront_values.errors import Error
@@ -32,27 +31,6 @@ _KINDS: Final = {
 }
 #: Values of one call of stack at most: a batch has at least one row of them.
 _MOST_STACKED: Final = 10_000
-
-
-class GeneratorCall(msgspec.Struct, frozen=True):
-    """A bound call of the generator ``function``: its ``arguments`` over the row of the relation that it
-    reads, and the ``names`` and ``types`` of the columns that it makes. ``outer``: a row without generated
-    rows gives one row of nulls."""
-
-    function: str
-    generator: Generator
-    arguments: tuple[Expr, ...]
-    outer: bool
-    names: tuple[str, ...]
-    types: tuple[pa.DataType, ...]
-
-    def as_outer(self) -> "GeneratorCall":
-        """Return the call as of the generator's outer form."""
-        return msgspec.structs.replace(self, outer=True)
-
-    def over(self, plan: LogicalPlan) -> LogicalGenerate:
-        """Return the plan that generates rows of the rows of ``plan``."""
-        return LogicalGenerate(plan, self.generator, self.arguments, self.outer, self.names, self.types)
 
 
 def bind_generator(binder: ExpressionBinder, call: exp.Anonymous) -> GeneratorCall:

@@ -17,12 +17,13 @@ from sqlfront_planner.binder.collected_calls import GeneratorOutput, WindowItem
 from sqlfront_planner.binder.expressions.arguments import function_name
 from sqlfront_planner.binder.expressions.expression_binder import ExpressionBinder
 from sqlfront_planner.binder.generator_calls import (
+    GeneratorCall,
     SelectedGenerators,
     call_of,
     holds_generator,
     is_item,
 )
-from sqlfront_planner.binder.generators import GeneratorCall, bind_generator, nested, renamed
+from sqlfront_planner.binder.generators import bind_generator, nested, renamed
 from sqlfront_planner.binder.scope import Scope, ScopeColumn
 from sqlfront_planner.binder.trees.constants import may_be_position
 from sqlfront_planner.binder.trees.handlers import failure, refuse_unknown, unsupported

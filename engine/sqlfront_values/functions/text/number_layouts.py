@@ -36,7 +36,7 @@ class Sign(Enum):
     """The bracket ``>`` after a negative number."""
 
 
-class Run(msgspec.Struct, frozen=True):
+class DigitRun(msgspec.Struct, frozen=True):
     """A run of ``count`` digits in a layout. ``is_exact``: a text must have all of them (the run begins
     with 0 and stands before the point), else a text may have fewer."""
 
@@ -47,10 +47,10 @@ class Run(msgspec.Struct, frozen=True):
 class Digits(msgspec.Struct, frozen=True):
     """Runs of digits and the separators between; None stands for a separator."""
 
-    parts: tuple[Run | None, ...]
+    parts: tuple[DigitRun | None, ...]
 
     @property
-    def runs(self) -> tuple[Run, ...]:
+    def runs(self) -> tuple[DigitRun, ...]:
         """The runs without the separators."""
         return tuple(part for part in self.parts if part is not None)
 
@@ -221,7 +221,7 @@ def parse_layout(text: str) -> NumberLayout:
     (4, 2, Decimal128Type(decimal128(6, 2)))
     """
     parts: list[Part] = []
-    run: list[Run | None] = []
+    run: list[DigitRun | None] = []
     brackets = 0
 
     def end_run() -> None:
@@ -232,7 +232,7 @@ def parse_layout(text: str) -> NumberLayout:
     upper = text.upper()
     for token in _TOKEN.findall(upper):
         if token[0] in "09":
-            run.append(Run(len(token), token[0] == "0" and Sign.POINT not in parts))
+            run.append(DigitRun(len(token), token[0] == "0" and Sign.POINT not in parts))
         elif token in _SEPARATORS:
             run.append(None)
         else:

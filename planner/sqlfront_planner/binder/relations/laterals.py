@@ -10,8 +10,8 @@ from sqlfront_engine.join_kinds import JoinKind
 from sqlfront_planner.binder.expressions.arguments import function_name
 from sqlfront_planner.binder.expressions.columns import unresolved
 from sqlfront_planner.binder.expressions.expression_binder import Clause, ExpressionBinder
-from sqlfront_planner.binder.generator_calls import generator_of
-from sqlfront_planner.binder.generators import GeneratorCall, bind_generator, renamed
+from sqlfront_planner.binder.generator_calls import GeneratorCall, generator_of
+from sqlfront_planner.binder.generators import bind_generator, renamed
 from sqlfront_planner.binder.names import spark_functions
 from sqlfront_planner.binder.outer_columns import refuse_correlated
 from sqlfront_planner.binder.protocols import Queries

@@ -31,7 +31,7 @@ from sqlfront_values.functions.aggregates.accumulators.lists import (
 from sqlfront_values.types import physical
 
 
-class RowsResult(Protocol):
+class GroupRowsResult(Protocol):
     """A function that computes the result of each group from the rows of the group."""
 
     def __call__(self, groups: Groups, columns: Sequence[pa.Array]) -> pa.Array:
@@ -44,7 +44,7 @@ class CollectedRows(msgspec.Struct, frozen=True):
     rows."""
 
     types: tuple[pa.DataType, ...]
-    result: RowsResult
+    result: GroupRowsResult
 
     @property
     def state_types(self) -> tuple[pa.DataType, ...]:
