@@ -155,7 +155,7 @@ def test_error_is_not_an_answer() -> None:
 def _ordered_by_sql(record: Record) -> bool:
     try:
         return bool(sqlglot.parse_one(record.sql, dialect="spark").args.get("order"))
-    except sqlglot.errors.SqlglotError:
+    except (sqlglot.errors.SqlglotError, AssertionError):  # the latter for some texts with |>
         return False
 
 

@@ -37,7 +37,9 @@ from sqlfront_values.types import INT
 _RUNNING_ROWS: Final = WindowFrame(FrameUnit.ROWS, None, 0)
 _OFFSETS: Final = frozenset({"lag", "lead"})
 #: Aggregates that require whole partitions.
-_UNORDERED: Final = frozenset({"median", "percentile_cont", "percentile_disc", "listagg", "string_agg"})
+_UNORDERED: Final = frozenset({"median", "percentile_cont", "percentile_disc"})
+#: Aggregates that have no order and no frame behind WITHIN GROUP.
+_LISTS: Final = frozenset({"listagg", "string_agg"})
 #: Ranking functions whose arguments Spark accepts and ignores.
 _ARGUMENTS_UNREAD: Final = frozenset({"rank", "dense_rank", "percent_rank"})
 #: Further types accepted for constant arguments, besides the declared type.
@@ -206,7 +208,8 @@ def _aggregate(
             node,
         )
     frame = window_frame(binder, window, order)
-    if call.function in _UNORDERED and (order or frame != WHOLE):
+    is_unordered = call.function in _UNORDERED or (within is not None and call.function in _LISTS)
+    if is_unordered and (order or frame != WHOLE):
         raise failure(
             "INVALID_WINDOW_SPEC_FOR_AGGREGATION_FUNC",
             f'Cannot specify ORDER BY or a window frame for "{binder.name(node)}".',
