@@ -2,7 +2,8 @@
 
 On the executors the code needs ``pyarrow``, ``numpy``, ``msgspec`` and ``cloudpickle`` installed, nothing
 else. The ZIP file has the compiled modules beside the sources, since executors don't save the modules that
-they compile; an executor with another version of Python than the driver's compiles the sources.
+they compile; an executor with another version of Python than the driver's compiles the sources. Tables that
+modules read (``.jsonl``) are beside the modules.
 """
 
 import importlib
@@ -15,6 +16,7 @@ import zipfile
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from importlib.machinery import SourceFileLoader
+from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Final
 
@@ -39,6 +41,8 @@ def archive() -> bytes:
     >>> names = zipfile.ZipFile(io.BytesIO(archive())).namelist()
     >>> "sqlfront_engine/dag.py" in names and "sqlfront_engine/dag.pyc" in names
     True
+    >>> [name.rpartition("/")[2] for name in names if name.endswith(".jsonl")]
+    ['hyperloglog_tables.jsonl']
     """
     made = io.BytesIO()
     with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as file:
@@ -48,6 +52,9 @@ def archive() -> bytes:
                 header = importlib.util.MAGIC_NUMBER + _UNCHECKED + importlib.util.source_hash(source)
                 file.writestr(f"{path}.py", source)
                 file.writestr(f"{path}.pyc", header + marshal.dumps(loader.get_code(loader.name)))
+                if path.endswith("/__init__"):
+                    for table in sorted(Path(loader.path).parent.glob("*.jsonl")):
+                        file.write(table, f"{path.removesuffix('__init__')}{table.name}")
     return made.getvalue()
 
 

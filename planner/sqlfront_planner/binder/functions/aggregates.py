@@ -17,7 +17,7 @@ from sqlfront_planner.binder.trees.handlers import failure, handles, refuse_unkn
 from sqlfront_planner.expressions.rewriting import is_deterministic
 from sqlfront_planner.logical import OuterColumn
 from sqlfront_planner.types import DATETIMES, is_orderable
-from sqlfront_values.errors import Error
+from sqlfront_values.errors import Error, ProgrammingError
 from sqlfront_values.expressions import AggregateCall, Column, Expr, Literal, walk
 from sqlfront_values.functions.aggregates import registry as functions
 from sqlfront_values.types import (
@@ -29,7 +29,6 @@ from sqlfront_values.types import (
     TINYINT,
     VOID,
     is_decimal,
-    is_fractional,
     is_numeric,
     is_string,
     sql_name,
@@ -219,13 +218,16 @@ def aggregate_call(
 
 
 def _refuse_unbuilt(name: str, operands: Sequence[Expr], node: exp.Expr) -> None:
-    """Raise NotSupportedError for arguments that Spark's aggregates accept and that aren't implemented here:
-    percentages in arrays of strings, and timestamps as numbers."""
+    """Raise Spark's error for arguments that Spark checks otherwise than by their types, and
+    NotSupportedError for those that Spark's aggregates accept and that aren't implemented here: percentages
+    in arrays of strings, and timestamps as numbers."""
     if name in _TIMED and operands and operands[0].type in DATETIMES:
         raise failure("UNSUPPORTED_TIME_TYPE", "The data type TIME is not supported.", node)
     if name == "approx_count_distinct" and operands:
-        if len(operands) > 1 and not (is_decimal(operands[1].type) or is_fractional(operands[1].type)):
-            raise unsupported(f"{name} with a deviation of {sql_name(operands[1].type)}", node)
+        if len(operands) == 2 and not _is_deviation(operands[1]):
+            raise ProgrammingError(
+                "The second argument should be a double literal.", condition="_LEGACY_ERROR_TEMP_1104"
+            )
         if pa.types.is_map(operands[0].type):
             raise unsupported(f"{name} of maps", node)
     if name in _BITMAPS and operands and operands[0].type != BINARY:
@@ -246,6 +248,10 @@ def _refuse_unbuilt(name: str, operands: Sequence[Expr], node: exp.Expr) -> None
     kind = operands[0].type if operands else None
     if name in _SUMS and kind == TIMESTAMP:
         raise unsupported(f"{name} of {sql_name(kind)}", node)
+
+
+def _is_deviation(operand: Expr) -> bool:
+    return isinstance(operand, Literal) and (operand.type == DOUBLE or is_decimal(operand.type))
 
 
 def _with_nulls_clause(name: str, operands: list[Expr], node: exp.Expr, *, ignore: bool) -> list[Expr]:

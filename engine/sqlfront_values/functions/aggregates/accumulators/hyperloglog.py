@@ -1,15 +1,19 @@
-"""approx_count_distinct: the HyperLogLog++ of Heule, Nunkesser and Hall (2013), with Spark's hash and
-rounding.
+"""approx_count_distinct: HyperLogLog++ (Heule, Nunkesser and Hall 2013) as Spark computes it, with Spark's
+hash.
 
-``hyperloglog_tables.jsonl`` has the paper's tables: for each precision from 4 to 18 raw estimates with their
-biases. As in the first HyperLogLog, linear counting counts up to raw estimates of 2.5 times the registers.
+An estimate is that of linear counting as long as some register is zero and either that estimate is at most
+the precision's threshold or the raw one at most 2.5 times the registers. Else it is the raw estimate: less
+its bias below 5 times the registers, unchanged from there on.
+
+``hyperloglog_tables.jsonl`` has the numbers of the paper's appendix as Spark 4.3 has them: for each precision
+from 4 to 18 the threshold, and raw estimates with their biases.
 """
 
 import json
 from collections.abc import Sequence
 from functools import cache
-from math import ceil, log
-from pathlib import Path
+from math import ceil, isnan
+from pkgutil import get_data
 from typing import Final
 
 import msgspec
@@ -21,6 +25,7 @@ from sqlfront_values.arrow.arrays import from_numpy
 from sqlfront_values.columns.encoding import canonical
 from sqlfront_values.functions.aggregates.accumulators.base import Doubles, Groups, without_nulls
 from sqlfront_values.functions.hashes.xxhash import xxhash64
+from sqlfront_values.functions.numbers.fdlibm.logarithms import log
 from sqlfront_values.room import claim
 from sqlfront_values.types import BIGINT, BINARY
 
@@ -37,6 +42,7 @@ _Registers = npt.NDArray[np.uint8]
 
 
 class _Table(msgspec.Struct, frozen=True):
+    threshold: float
     estimates: Doubles
     biases: Doubles
 
@@ -68,14 +74,14 @@ class DistinctEstimate(msgspec.Struct, frozen=True):
 
     def finish(self, states: Sequence[pa.Array]) -> pa.Array:
         registers = self._registers(states[0])
-        size = 1 << self.precision
-        inverse = np.exp2(-registers.astype(np.float64)).sum(axis=1)
-        zeros = (registers == 0).sum(axis=1)
+        size, table = 1 << self.precision, _tables()[self.precision]
+        # Spark adds in the order of the registers; a numpy sum does not.
+        inverse = np.cumsum(np.exp2(-registers.astype(np.float64)), axis=1)[:, -1]
         raw = _alpha(self.precision) * size * size / inverse
-        table = _tables()[self.precision]
+        zeros = (registers == 0).sum(axis=1)
+        counted = size * log(size / np.maximum(zeros, 1))
+        linear = (zeros > 0) & ((counted <= table.threshold) | (raw <= 2.5 * size))
         corrected = np.where(raw < 5.0 * size, raw - _bias(table, raw), raw)
-        counted = size * np.log(size / np.maximum(zeros, 1))
-        linear = (zeros > 0) & (raw <= 2.5 * size)
         return from_numpy(np.floor(np.where(linear, counted, corrected) + 0.5).astype(np.int64), BIGINT)
 
     def _empty(self, groups: int) -> _Registers:
@@ -96,8 +102,11 @@ class DistinctEstimate(msgspec.Struct, frozen=True):
 
 
 def precision_of(deviation: float) -> int:
-    """Return the number of bits of a hash that choose a register, for a relative standard deviation."""
-    return ceil(2.0 * log(1.106 / deviation) / log(2.0))
+    """Return the number of bits of a hash that choose a register, for a relative standard deviation: 0 for
+    negative ones, ``MOST_PRECISE + 1`` for all that need more than ``MOST_PRECISE``."""
+    with np.errstate(all="ignore"):
+        bits = float((2.0 * log(1.106 / np.array([deviation])) / log(np.array([2.0])))[0])
+    return 0 if isnan(bits) else ceil(min(max(bits, 0.0), MOST_PRECISE + 1.0))
 
 
 def _leading_zeros(words: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint8]:
@@ -117,15 +126,19 @@ def _bias(table: _Table, raw: Doubles) -> Doubles:
     estimates, count = table.estimates, len(table.estimates)
     found = _search(estimates, raw)
     low = np.maximum(found - _NEAREST + 1, 0)
-    for _ in range(_NEAREST):
+    moved = np.ones(len(raw), np.bool_)
+    while moved.any():
         high = np.minimum(low + _NEAREST, count)
         after = (raw - estimates[np.minimum(high, count - 1)]) ** 2
-        before = (raw - estimates[np.minimum(low, count - 1)]) ** 2
-        low = low + ((high < count) & (after < before))
+        before = (raw - estimates[low]) ** 2
+        moved = (high < count) & (after < before)
+        low = low + moved
     high = np.minimum(low + _NEAREST, count)
-    places = low[:, None] + np.arange(_NEAREST)
-    values = np.where(places < high[:, None], table.biases[np.minimum(places, count - 1)], 0.0)
-    return values.sum(axis=1) / (high - low)
+    total = np.zeros(len(raw))
+    for step in range(_NEAREST):
+        place = low + step
+        total += np.where(place < high, table.biases[np.minimum(place, count - 1)], 0.0)
+    return total / (high - low)
 
 
 def _search(estimates: Doubles, raw: Doubles) -> npt.NDArray[np.int64]:
@@ -145,6 +158,11 @@ def _search(estimates: Doubles, raw: Doubles) -> npt.NDArray[np.int64]:
 
 @cache
 def _tables() -> dict[int, _Table]:
-    text = Path(__file__).with_name("hyperloglog_tables.jsonl").read_text(encoding="utf-8")
+    # Through the loader: on Spark's executors the package is in a ZIP file.
+    text = get_data(__package__, "hyperloglog_tables.jsonl")
+    assert text is not None
     rows = map(json.loads, text.splitlines())
-    return {row["precision"]: _Table(np.array(row["estimates"]), np.array(row["biases"])) for row in rows}
+    return {
+        row["precision"]: _Table(row["threshold"], np.array(row["estimates"]), np.array(row["biases"]))
+        for row in rows
+    }
