@@ -192,7 +192,7 @@ class Percentile(msgspec.Struct, frozen=True):
         low, high = value(lower), value(upper)
         # As in Spark, equal values are not interpolated (they may be infinite).
         with np.errstate(all="ignore"):
-            between = (upper - position) * low + (position - lower) * high
+            between = low + (position - lower) * (high - low)
         return np.where((lower == upper) | (low == high), low, between)
 
 
