@@ -8,6 +8,7 @@ from functools import partial
 import pytest
 
 from sqlfront_connectors.base import Partitioning
+from sqlfront_connectors.memory.spread import version_keys
 from sqlfront_connectors.memory.spread.table import SpreadTable
 from sqlfront_values.errors import OperationalError
 from tests.cluster.seeds import Bug, collected_by_hand, run_seeds
@@ -219,6 +220,15 @@ def test_the_shares_of_a_failed_change_are_freed_though_nobody_writes_any_more(
 
     town.simulation.pass_time(1)
     assert [*town.keys().values()] == 3 * [[current]]
+
+
+def test_a_change_of_no_row_that_makes_all_shares_anew_is_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was made again in a turn, whose error then said that nothing was written."""
+    monkeypatch.setattr(version_keys, "MOST_NAMED", 1)
+    town = TableTown("m0", "m1", "m2", "client-0", "client-1", seed=1)
+    town.create("client-0", Partitioning((0,), 271), ROWS)
+    town.complete(town.change("client-0", range(1000, 1020, 2), 7))
+    assert len(town.sessions["client-0"].tried) == 1
 
 
 def test_the_shares_of_a_writer_that_is_gone_are_freed() -> None:

@@ -75,6 +75,8 @@ class NextVersion:
         self._dealt: int
         self._owners: tuple[str, ...]
         self._backups: Backups = ()
+        #: Whether the version was published.
+        self.is_published = False
 
     @property
     def keys(self) -> tuple[int, ...]:
@@ -143,6 +145,7 @@ class NextVersion:
             self._backups,
         )
         table.members.publish(table, version, self.members.dealt)
+        self.is_published = True
 
     def _placed_backups(self) -> Backups:
         """Return the placement of the version's backups: that of the previous version, whose backups the

@@ -175,7 +175,7 @@ class SpreadTable(PublishedTable):
             token = self.members.begin_attempt(self) if possible else None
             if token is None:
                 return None
-            count, failed = 0, False
+            count, failed, published = 0, False, False
             try:
                 rows = find()
                 if rows:
@@ -184,8 +184,10 @@ class SpreadTable(PublishedTable):
                         if version.base is not before.held:
                             return None
                         count = change(version, rows)
+                        published = version.is_published
                     failed = False
-                if not count and self._current is not before:
+                # Whoever has published has changed what was there before, though it be no row.
+                if not (count or published) and self._current is not before:
                     return None
             except OperationalError as error:
                 if error.sqlstate != CHANGED:
