@@ -125,8 +125,10 @@ def _reads(part: Sign | Digits | Unknown, reading: _Reading) -> bool:
 def write_number(number: Decimal, layout: NumberLayout) -> str:
     """Return the number's text by the layout; ``#`` for all digits if the number has more than the layout.
 
-    >>> write_number(Decimal("-12454.8"), parse_layout("99G999D9S")), write_number(Decimal(5),
-    parse_layout("999")) ('12,454.8-', '  5')
+    >>> write_number(Decimal("-12454.8"), parse_layout("99G999D9S"))
+    '12,454.8-'
+    >>> write_number(Decimal(5), parse_layout("999"))
+    '  5'
     """
     whole, fraction = _digits_of(number, layout)
     is_negative = number < 0
