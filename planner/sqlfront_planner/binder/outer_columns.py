@@ -7,7 +7,7 @@ import msgspec
 from sqlglot import exp
 
 from sqlfront_planner.binder.trees.handlers import unsupported
-from sqlfront_planner.expressions.rewriting import map_operands
+from sqlfront_planner.expressions.rewriting import is_correlated, map_operands
 from sqlfront_planner.logical import (
     LogicalPlan,
     OuterColumn,
@@ -16,7 +16,6 @@ from sqlfront_planner.logical import (
     distinct_nodes,
     transform_plan,
 )
-from sqlfront_planner.rules.subqueries.decorrelation import is_correlated
 from sqlfront_values.expressions import Expr, columns_used, transform, walk
 
 

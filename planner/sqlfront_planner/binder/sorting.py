@@ -10,9 +10,10 @@ from sqlglot import exp
 from sqlfront_planner import types as coercion
 from sqlfront_planner.binder import outer_columns
 from sqlfront_planner.binder.expressions.expression_binder import ExpressionBinder
-from sqlfront_planner.binder.functions import ordered_sets
 from sqlfront_planner.binder.trees.constants import may_be_position
 from sqlfront_planner.binder.trees.handlers import failure, refuse_unknown, unparenthesized
+from sqlfront_planner.binder.trees.sort_orders import sort_order
+from sqlfront_planner.expressions.rewriting import is_correlated
 from sqlfront_planner.logical import (
     Exists,
     InSubquery,
@@ -22,7 +23,6 @@ from sqlfront_planner.logical import (
     ScalarSubquery,
     Subquery,
 )
-from sqlfront_planner.rules.subqueries.decorrelation import is_correlated
 from sqlfront_values import types
 from sqlfront_values.expressions import Column, Expr, Literal, SortKey, SortOrder, walk
 from sqlfront_values.types import INT
@@ -47,7 +47,7 @@ def bind_order(binder: ExpressionBinder, node: exp.Expr, outputs: Sequence[Expr]
     items = []
     is_only = type(node) is exp.Order and len(node.expressions) == 1
     for item in node.expressions:
-        order = ordered_sets.sort_order(item)
+        order = sort_order(item)
         for expression in _expressions(binder, item.this, outputs, is_only=is_only):
             check_orderable(binder, expression, item.this)
             items.append(OrderItem(expression, order, item.this))

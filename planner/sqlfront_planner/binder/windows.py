@@ -17,6 +17,7 @@ from sqlfront_planner.binder.functions.aggregates import (
     filter_condition,
 )
 from sqlfront_planner.binder.trees.handlers import failure, handles, refuse_unknown, unsupported
+from sqlfront_planner.binder.trees.sort_orders import sort_order
 from sqlfront_planner.binder.window_frames import WHOLE, window_frame
 from sqlfront_planner.types import is_orderable
 from sqlfront_values import types
@@ -120,7 +121,7 @@ def ordering(binder: ExpressionBinder, node: exp.Expr | None) -> tuple[WindowOrd
     if node is None:
         return ()
     refuse_unknown(node, frozenset({"expressions"}))
-    return tuple((binder.bind(item.this), ordered_sets.sort_order(item)) for item in node.expressions)
+    return tuple((binder.bind(item.this), sort_order(item)) for item in node.expressions)
 
 
 def _unwrapped(node: exp.Expr) -> tuple[exp.Anonymous, exp.Expr | None, exp.Expr | None, bool | None]:

@@ -15,6 +15,7 @@ from sqlfront_planner.logical import (
     LogicalProject,
     OuterColumn,
     Subquery,
+    distinct_nodes,
     transform_plan,
 )
 from sqlfront_values.expressions import (
@@ -201,6 +202,11 @@ def holds_subquery(expression: Expr) -> bool:
 def holds_outer_column(expression: Expr) -> bool:
     """Return whether the expression reads the enclosing query's row."""
     return any(isinstance(item, OuterColumn) for item in walk(expression))
+
+
+def is_correlated(plan: LogicalPlan) -> bool:
+    """Return whether the plan of a subquery reads columns of the enclosing row."""
+    return any(holds_outer_column(operand) for node in distinct_nodes(plan) for operand in node.operands())
 
 
 def disjuncts(expression: Expr) -> tuple[Expr, ...]:

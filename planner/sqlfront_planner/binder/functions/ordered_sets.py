@@ -8,6 +8,7 @@ from sqlglot import exp
 from sqlfront_planner.binder.expressions.arguments import check_count
 from sqlfront_planner.binder.expressions.expression_binder import ExpressionBinder
 from sqlfront_planner.binder.trees.handlers import failure, refuse_unknown, unsupported
+from sqlfront_planner.binder.trees.sort_orders import sort_order
 from sqlfront_planner.types import is_orderable
 from sqlfront_values.errors import Error
 from sqlfront_values.evaluate import evaluate_scalar
@@ -19,14 +20,6 @@ PERCENTILES: Final = frozenset({"percentile_cont", "percentile_disc"})
 _TEXTS: Final = frozenset({"listagg", "string_agg"})
 #: Functions whose calls need an order, or whose arguments say whether there is one.
 ORDERED: Final = PERCENTILES | _TEXTS | {"mode"}
-
-
-def sort_order(item: exp.Expr) -> SortOrder:
-    """Return the sort order of an item of ORDER BY: its direction, and whether nulls come first or last."""
-    refuse_unknown(item, frozenset({"this", "desc", "nulls_first"}))
-    if item.args.get("desc"):
-        return SortOrder.DESCENDING_NULLS_FIRST if item.args.get("nulls_first") else SortOrder.DESCENDING
-    return SortOrder.ASCENDING if item.args.get("nulls_first") else SortOrder.ASCENDING_NULLS_LAST
 
 
 def takes_no_order(name: str, node: exp.Expr) -> Error:

@@ -14,9 +14,8 @@ from sqlfront_planner.binder.names import shown_names
 from sqlfront_planner.binder.protocols import Queries
 from sqlfront_planner.binder.scope import Relation, Scope, ScopeColumn
 from sqlfront_planner.binder.trees.handlers import failure, refuse_unknown, unsupported
-from sqlfront_planner.expressions.rewriting import is_deterministic, shift
+from sqlfront_planner.expressions.rewriting import is_correlated, is_deterministic, shift
 from sqlfront_planner.logical import LogicalJoin, ScalarSubquery, Subquery
-from sqlfront_planner.rules.subqueries.decorrelation import is_correlated
 from sqlfront_planner.tokens.marks import EXPLICIT_CROSS
 from sqlfront_values import types
 from sqlfront_values.expressions import Call, Expr, walk

@@ -13,7 +13,14 @@ import msgspec
 from msgspec.structs import replace
 
 from sqlfront_engine.join_kinds import FILTERING_JOINS, JoinKind
-from sqlfront_planner.expressions.rewriting import FALSE, filtered, holds_outer_column, shift, substitute
+from sqlfront_planner.expressions.rewriting import (
+    FALSE,
+    filtered,
+    holds_outer_column,
+    is_correlated,
+    shift,
+    substitute,
+)
 from sqlfront_planner.logical import (
     LogicalAggregate,
     LogicalFilter,
@@ -25,7 +32,6 @@ from sqlfront_planner.logical import (
     LogicalSort,
     LogicalWindow,
     call_operands,
-    distinct_nodes,
     with_call_operands,
 )
 from sqlfront_planner.rules.expressions.fold_constants import fold
@@ -66,11 +72,6 @@ class DecorrelatedSubquery(msgspec.Struct, frozen=True):
     values: tuple[Expr, ...]
     empty: tuple[Expr, ...] | None = None
     limited: bool = False
-
-
-def is_correlated(plan: LogicalPlan) -> bool:
-    """Return whether the plan of a subquery reads columns of the enclosing row."""
-    return any(holds_outer_column(operand) for node in distinct_nodes(plan) for operand in node.operands())
 
 
 def unsupported(what: str) -> NotSupportedError:
