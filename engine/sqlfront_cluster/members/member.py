@@ -236,13 +236,13 @@ class Member:
         self.gone(peer.name)
         self._listings.lost(peer.name)
         self.outcomes.lost(peer.name)
-        self.requests.lost(peer.name)
 
     def gone(self, name: str) -> None:
-        """Fail the jobs here that need the member ``name``, which was lost, or has left: the list in use says
-        which."""
+        """Fail the jobs and requests here that need the member ``name``, which was lost, or has left: the
+        list in use says which."""
         self._coordinator.lost(name)
         self._participant.lost(name)
+        self.requests.lost(name)
 
     def _lose(self, peer: Peer) -> None:
         self._participant.lost(peer.name)

@@ -125,12 +125,20 @@ def topology_changed(theirs: int, ours: int) -> OperationalError:
 
 
 def member_lost(member: str) -> OperationalError:
-    """Return the error (SQLSTATE 08006) of a job or request that needs ``member``, which has left the cluster
-    or can't be reached."""
+    """Return the error (SQLSTATE 08006) of a job or request that needs ``member``, which can't be reached."""
     return OperationalError(f"member {member} was lost while the query ran on it", sqlstate="08006")
 
 
 def member_left(member: str) -> OperationalError:
-    """Return the error (SQLSTATE 40001) of a job whose Init has reached ``member`` too late: the member has
-    left in good order, once its jobs had ended."""
-    return OperationalError(f"member {member} has left; run the query again", sqlstate=CHANGED)
+    """Return the error (SQLSTATE 40001) of a job or request that has come too late for ``member``: the member
+    has left, once its jobs had ended, or was lost before."""
+    return OperationalError(
+        f"member {member} is no longer in the cluster; run the query again", sqlstate=CHANGED
+    )
+
+
+def left_or_lost(members: MemberList, member: str) -> OperationalError:
+    """Return the error of a request to ``member``, to which there is no connection: :func:`member_lost` if
+    the member is to stay in ``members``, the list in use, else :func:`member_left`."""
+    stays = member in members and not members.is_leaving(member)
+    return member_lost(member) if stays else member_left(member)

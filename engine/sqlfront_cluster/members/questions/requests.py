@@ -20,7 +20,7 @@ import pyarrow as pa
 from msgspec.structs import replace
 
 from sqlfront_cluster import codec
-from sqlfront_cluster.members.protocol.member_list import MemberList, member_lost, topology_changed
+from sqlfront_cluster.members.protocol.member_list import MemberList, left_or_lost, topology_changed
 from sqlfront_cluster.members.protocol.messages import Answer, CheckRequests, Request, RequestsHandled
 from sqlfront_cluster.network.transport import Body, Part, Peer, Transport
 from sqlfront_engine.job_statistics import JobStatus
@@ -111,8 +111,9 @@ class Requests:
         the first wait for an answer; a question to this member itself needs no message.
 
         Raises the first error among the answers. Raises OperationalError if a member is missing or is lost
-        meanwhile (SQLSTATE 08006), or if the cluster has changed in between (40001); also, within hundredths
-        of a second, if ``query`` is cancelled (HY008) or its timeout is over (57014).
+        meanwhile (SQLSTATE 08006), or if the cluster has changed in between, such as by a member that leaves
+        in good order (40001); also, within hundredths of a second, if ``query`` is cancelled (HY008) or its
+        timeout is over (57014).
         """
         member = self._member
         member.check_usable()
@@ -144,7 +145,7 @@ class Requests:
     def _peer(self, name: str) -> Peer:
         peer = self._member.peers.get(name)
         if peer is None:
-            raise member_lost(name)
+            raise left_or_lost(self._member.members, name)
         return peer
 
     def answered(self, sender: str, message: Answer, body: Body) -> None:
@@ -158,9 +159,9 @@ class Requests:
             asked.answered(sender, message.content if body is None else _content(body))
 
     def lost(self, member: str) -> None:
-        """End all waits for an answer of ``member``, which is lost, with an error."""
+        """End all waits for an answer of ``member``, which is lost or has left, with an error."""
         for asked in list(self._rounds.values()):
-            asked.failed(member, member_lost(member))
+            asked.failed(member, left_or_lost(self._member.members, member))
 
     def cancel(self) -> None:
         """End all waits for answers with the error of a cancelled query, since this member is about to

@@ -116,8 +116,8 @@ def test_a_member_that_is_not_there() -> None:
     cluster = echoes()
     error = refused(cluster, {"m0": b"a", "m9": b"a"})
 
-    assert (type(error), error.sqlstate) == (OperationalError, "08006")
-    assert "member m9 was lost" in error.message
+    assert (type(error), error.sqlstate) == (OperationalError, "40001")
+    assert "member m9 is no longer in the cluster; run the query again" in error.message
     assert cluster.leftovers() == {}
 
 
@@ -229,6 +229,20 @@ def test_who_asks_hears_at_once_that_the_connection_with_a_held_question_broke()
         asking.requests.ask(ECHO, {"m1": b"a"})
     assert caught.value.sqlstate == "08006"
     assert kept.simulation.time < began + 0.6
+
+
+@pytest.mark.parametrize(("how", "state"), [("leaves", "40001"), ("removed", "08006")])
+def test_a_question_to_who_goes_tells_leaving_from_loss(how: str, state: str) -> None:
+    """Of a member that left in good order it was said that it was lost."""
+    kept = Kept("m0", "m1", "client")
+    asking, leaver = kept.memberships["client"].member, kept.memberships["m1"]
+    kept.simulation.drop = lambda sender, receiver, message: isinstance(message, Request)
+    go = leaver.leave if how == "leaves" else lambda: kept.keeper.remove("m1", "for the test")
+    kept.simulation.at(kept.simulation.time + 0.1, go)
+
+    with pytest.raises(OperationalError) as caught:
+        asking.requests.ask(ECHO, {"m1": b"a"})
+    assert caught.value.sqlstate == state
 
 
 def test_answers_that_nobody_waits_for_are_dropped() -> None:
