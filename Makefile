@@ -18,7 +18,7 @@ ARGS   ?=
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check lint format types imports docs doors oracle soak attack cluster beside wheel fuzz bench clean
+.PHONY: help demo test check lint format types imports docs doors oracle soak attack cluster beside wheel fuzz bench features clean
 
 help:  ## Say what there is to make
 	@sed -n 's/^\([a-z]*\):.*##\(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST)
@@ -63,7 +63,16 @@ $(VENV)/.sqlfront-doors-$(KEY): $(VENV)/.sqlfront-dev-$(KEY)
 DEMO_READY := $(VENV)/.sqlfront-demo-$(KEY)
 DEV_READY  := $(VENV)/.sqlfront-dev-$(KEY)
 DOCS_READY := $(VENV)/.sqlfront-docs-$(KEY)
+FEATURES_READY := $(VENV)/.sqlfront-features-$(KEY)
 DOORS_READY := $(VENV)/.sqlfront-doors-$(KEY)
+
+# pytest-bdd is a plugin of every pytest in its environment, and pysail is large.
+$(VENV)/.sqlfront-features-$(KEY): $(VENV)/.sqlfront-dev-$(KEY)
+	@echo "installing the feature files of pysail (some minutes the first time)"
+	@$(BIN)/python -m venv $(VENV)/features
+	@$(VENV)/features/bin/python -m pip --disable-pip-version-check --quiet install --editable . --group features
+	@$(VENV)/features/bin/python -m pip --disable-pip-version-check --quiet install --no-deps pysail==0.7.2
+	@touch $@
 
 # ---- the README's two commands
 
@@ -110,6 +119,9 @@ oracle: $(DEV_READY)  ## Ask a live Spark for every stored answer again; 3,000 o
 	$(BIN)/python -m tests.oracle.files.run --count 3000 --seed 16
 	$(BIN)/python -m tests.oracle.ddl.run --count 60 --seed 1
 	$(BIN)/pytest -q -m "cluster and spark" tests/values tests/oracle
+
+features: $(FEATURES_READY)  ## The feature files of the package pysail: same, refused, different (ARGS=--spark renews the baseline; needs Java)
+	$(VENV)/features/bin/python -m tests.oracle.features.report $(ARGS)
 
 soak: $(DEV_READY)  ## Ten thousand seeds of random jobs, and of random writes, with faults, on simulated members; all stored answers by durable jobs
 	$(BIN)/pytest -q -m soak tests
