@@ -38,7 +38,7 @@ from sqlfront_values.settings import Settings
 
 if TYPE_CHECKING:
     from sqlfront import frames as frame_names
-    from sqlfront import hints, prepared
+    from sqlfront import hints, prepared, query_nulls
     from sqlfront import pipeline as pipelines
     from sqlfront.cluster import Cluster
     from sqlfront.cluster import caretaker as caretakers
@@ -61,6 +61,7 @@ if TYPE_CHECKING:
     from sqlfront_connectors import arrow, registry
     from sqlfront_engine.dag import DAG
     from sqlfront_planner import planning
+    from sqlfront_planner.nullability import Nulls
     from sqlfront_values import evaluation_errors
 else:
     created_frames = lazy_module("sqlfront.created_frames.forms")
@@ -68,6 +69,7 @@ else:
     pipelines = lazy_module("sqlfront.pipeline")
     hints = lazy_module("sqlfront.hints")
     prepared = lazy_module("sqlfront.prepared")
+    query_nulls = lazy_module("sqlfront.query_nulls")
     caretakers = lazy_module("sqlfront.cluster.caretaker")
     copies = lazy_module("sqlfront.commands.copies")
     watching = lazy_module("sqlfront.observability.watching")
@@ -194,6 +196,7 @@ class Session(ClosingContext):
         for the Arrow data that is passed as the keyword ``name``."""
         result = self.answer(text, args, frames)
         result.register = weakref.WeakMethod(self.register)
+        result.nullability = partial(_nulls_of, weakref.ref(self.context), text, args)
         return result
 
     def answer(
@@ -474,3 +477,9 @@ def _free(
     home.remove()
     if start is not None:
         start.close()
+
+
+def _nulls_of(
+    context: "weakref.ref[Context]", text: str, args: Parameters | None
+) -> "Sequence[Nulls] | None":
+    return query_nulls.nulls_of_text(context, text, args)

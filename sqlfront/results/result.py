@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from sqlfront_engine.jobs.light_job import LightJob
     from sqlfront_engine.jobs.query_run import Progress
     from sqlfront_planner.explain import explanation as explanations
+    from sqlfront_planner.nullability import Nulls
 
 #: What ended the reading of rows if no error of sqlfront did.
 _INTERRUPT: Final = "an interrupt"
@@ -142,6 +143,10 @@ class Result(ClosingContext):
     #: Returns the method that makes rows a temporary view of the session whose ``sql`` gave the result, or
     #: None once the session is gone. None for results of ``execute``.
     register: "Callable[[], Callable[[str, Result], None] | None] | None" = None
+
+    #: Returns for each column where its values may be null, None if that can't be told. None for results of
+    #: ``execute``.
+    nullability: "Callable[[], Sequence[Nulls] | None] | None" = None
 
     #: Returns the error to raise in place of one that reading rows ends with; None to raise it as it is.
     translate: "Callable[[Error], Error] | None" = None
@@ -388,9 +393,14 @@ class Result(ClosingContext):
             print(run_explained.explained(self._plan, self._arguments, self._settings, extended=whole))
 
     def printSchema(self, level: int | None = None) -> None:
-        """Print the schema as a tree, as Spark does. ``level``: the number of nested levels to print, None =
-        all."""
-        print(schema_tree.schema_tree(self._schema, level))
+        """Print the schema as a tree, as Spark does, with the columns that may hold nulls. ``level``: the
+        number of nested levels to print, None = all."""
+        print(self.schema_tree(level))
+
+    def schema_tree(self, level: int | None = None) -> str:
+        """Return the text that :meth:`printSchema` prints."""
+        nulls = None if self.nullability is None else self.nullability()
+        return schema_tree.schema_tree(self._schema, level, nulls)
 
     @property
     def progress(self) -> "Progress | None":
