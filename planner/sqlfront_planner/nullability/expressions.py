@@ -28,9 +28,9 @@ _MAY_FAIL = ("aggregate", "reduce")
 
 
 class ReadNulls(msgspec.Struct, frozen=True):
-    """The input of expressions. ``row``: where the columns of the input row may be null; ``outer``: those of the
-    enclosing query. ``values``: the values of the parameters. ``plan_nulls``: returns where the columns of a
-    subquery's plan may be null, for its outer row."""
+    """The input of expressions. ``row``: where the columns of the input row may be null; ``outer``: those of
+    the enclosing query. ``values``: the values of the parameters. ``plan_nulls``: returns where the columns
+    of a subquery's plan may be null, for its outer row."""
 
     row: Sequence[Nulls]
     outer: Sequence[Nulls]
