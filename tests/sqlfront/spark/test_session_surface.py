@@ -20,6 +20,8 @@ from tests.sqlfront.spark.conftest import Sessions
 
 #: Methods of Result for sqlfront's own code.
 INTERNAL = {
+    "nullability",
+    "schema_tree",
     "as_local",
     "broken",
     "check_whole",
