@@ -37,6 +37,8 @@ from sqlfront_values.lazy_modules import lazy_module
 from sqlfront_values.settings import Settings
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from sqlfront import frames as frame_names
     from sqlfront import hints, prepared, query_nulls
     from sqlfront import pipeline as pipelines
@@ -480,6 +482,6 @@ def _free(
 
 
 def _nulls_of(
-    context: "weakref.ref[Context]", text: str, args: Parameters | None
+    context: "weakref.ref[Context]", text: str, args: Parameters | None, schema: "pa.Schema"
 ) -> "Sequence[Nulls] | None":
-    return query_nulls.nulls_of_text(context, text, args)
+    return query_nulls.nulls_of_text(context, text, args, schema)

@@ -144,9 +144,9 @@ class Result(ClosingContext):
     #: None once the session is gone. None for results of ``execute``.
     register: "Callable[[], Callable[[str, Result], None] | None] | None" = None
 
-    #: Returns for each column where its values may be null, None if that can't be told. None for results of
-    #: ``execute``.
-    nullability: "Callable[[], Sequence[Nulls] | None] | None" = None
+    #: Returns for each column of the schema where its values may be null, None if that can't be told.
+    #: None for results of ``execute``.
+    nullability: "Callable[[pa.Schema], Sequence[Nulls] | None] | None" = None
 
     #: Returns the error to raise in place of one that reading rows ends with; None to raise it as it is.
     translate: "Callable[[Error], Error] | None" = None
@@ -399,7 +399,7 @@ class Result(ClosingContext):
 
     def schema_tree(self, level: int | None = None) -> str:
         """Return the text that :meth:`printSchema` prints."""
-        nulls = None if self.nullability is None else self.nullability()
+        nulls = None if self.nullability is None else self.nullability(self._schema)
         return schema_tree.schema_tree(self._schema, level, nulls)
 
     @property
