@@ -120,9 +120,11 @@ def main(arguments: list[str] | None = None) -> int:
         BASELINE.write_text("".join(f"{name}\n" for name in failed))
         print(f"PySpark: {len(recorder.outcomes)} scenarios, {len(failed)} failed")
         return 0
-    baseline = frozenset(BASELINE.read_text().splitlines())
+    baseline = frozenset(BASELINE.read_text().splitlines()) if BASELINE.exists() else frozenset()
     judged = {name: each for name, each in recorder.outcomes.items() if name not in baseline}
     print(summary(judged, recorder.details))
+    if not baseline:
+        print("PySpark's own failures are among these: no baseline is stored, see --spark")
     return 1 if Outcome.DIFFERENT in judged.values() else 0
 
 
@@ -136,9 +138,7 @@ def summary(judged: dict[str, Outcome], details: dict[str, str]) -> str:
     lines += [f"{count:5} refused: {detail}" for detail, count in Counter(refused).most_common()]
     counts = Counter(judged.values())
     lines.append(", ".join(f"{counts[each]} {each.value}" for each in Outcome))
-    lines.append(
-        f"{len(judged)} scenarios that PySpark passes; same: {counts[Outcome.SAME] / max(len(judged), 1):.1%}"
-    )
+    lines.append(f"{len(judged)} scenarios; same: {counts[Outcome.SAME] / max(len(judged), 1):.1%}")
     return "\n".join(lines)
 
 
