@@ -1,9 +1,9 @@
 """Every record of `tests/slt` on sqlfront: the answer must be the stored one, which is Spark's.
 
 A record is run with the temporary views of its file as they are, and with each of them cached as a
-partitioned memory table: in every kind of :class:`~tests.oracle.file_run.Storage`. One test has all of them,
-which takes three fourths of the time. The test command runs every third record on processes, which takes as
-long as the other kinds together; ``make cluster`` runs all.
+partitioned memory table: in every kind of :class:`~tests.oracle.file_run.Storage`. The test command runs each
+record in two kinds: with views, and in one of the kinds of tables, which take turns. ``make cluster`` runs
+every record in every kind.
 """
 
 from collections.abc import Collection, Iterator
@@ -20,10 +20,14 @@ from tests.oracle.slt import Record
 
 RECORDS = {path.name: slt.read(path) for path in files([SLT_FOLDER])}
 GAPS = known_gaps()
-#: The test command runs the first of every so many records on processes.
-EVERY = 3
-ON_PROCESSES = {id(record) for records in RECORDS.values() for record in records[::EVERY]}
-HERE = [kind for kind in Storage if kind is not Storage.PROCESSES]
+#: What the test command lets the records take turns in.
+TABLES = [kind for kind in Storage if kind is not Storage.VIEW]
+#: The kinds in which the test command runs a record, by the record's :func:`id`.
+SAMPLE = {
+    id(record): [Storage.VIEW, TABLES[number % len(TABLES)]]
+    for records in RECORDS.values()
+    for number, record in enumerate(records)
+}
 
 
 class Runs:
@@ -84,7 +88,7 @@ def wrong(runs: Runs, record: Record, kinds: Collection[Storage]) -> list[str]:
 
 @pytest.mark.parametrize("record", [*in_groups()])
 def test_answer_is_sparks(runs: Runs, record: Record) -> None:
-    kinds = [*Storage] if id(record) in ON_PROCESSES else HERE
+    kinds = SAMPLE[id(record)]
     if told := wrong(runs, record, kinds):
         pytest.fail("\n".join(told), pytrace=False)
     if known := gaps(record, kinds):
@@ -92,9 +96,10 @@ def test_answer_is_sparks(runs: Runs, record: Record) -> None:
 
 
 @pytest.mark.cluster
+@pytest.mark.parametrize("kind", TABLES)
 @pytest.mark.parametrize("file", RECORDS)
-def test_all_answers_on_processes_are_sparks(runs: Runs, file: str) -> None:
-    told = [line for record in RECORDS[file] for line in wrong(runs, record, [Storage.PROCESSES])]
+def test_all_answers_from_tables_are_sparks(runs: Runs, file: str, kind: Storage) -> None:
+    told = [line for record in RECORDS[file] for line in wrong(runs, record, [kind])]
 
     assert not told, "\n".join(told)
 
