@@ -114,7 +114,7 @@ def _is_infix(expression: Expr) -> bool:
     return (
         isinstance(expression, Call)
         and expression.function in OPERATORS
-        and expression.function not in ("get_item", "get_field")
+        and expression.function not in ("get_item", "get_field", "get_fields")
     )
 
 

@@ -208,6 +208,18 @@ def holds_interval(data_type: pa.DataType) -> bool:
     return isinstance(data_type, IntervalType)
 
 
+def map_type(key: pa.DataType, item: pa.DataType) -> pa.MapType:
+    """Return the type of maps from ``key`` to ``item``. The key may be VOID, the type of the keys of
+    ``map()``, for which ``pa.map_`` raises: pyarrow, unlike Arrow, has no field of type null without nulls.
+
+    >>> map_type(VOID, VOID)
+    MapType(map<null, null>)
+    """
+    if key == VOID:
+        return pa.MapArray.from_arrays([0], pa.nulls(0), pa.nulls(0, item)).type
+    return pa.map_(key, item)
+
+
 def with_leaves(data_type: pa.DataType, leaf: Callable[[pa.DataType], pa.DataType]) -> pa.DataType:
     """Return the type with each part that isn't nested replaced by ``leaf(part)``; the structure of lists,
     maps and structs, and the names of fields, stay. For a type that isn't nested, return
@@ -215,7 +227,7 @@ def with_leaves(data_type: pa.DataType, leaf: Callable[[pa.DataType], pa.DataTyp
     if pa.types.is_list(data_type):
         return pa.list_(data_type.value_field.with_type(with_leaves(data_type.value_type, leaf)))
     if pa.types.is_map(data_type):
-        return pa.map_(with_leaves(data_type.key_type, leaf), with_leaves(data_type.item_type, leaf))
+        return map_type(with_leaves(data_type.key_type, leaf), with_leaves(data_type.item_type, leaf))
     if pa.types.is_struct(data_type):
         return pa.struct([field.with_type(with_leaves(field.type, leaf)) for field in data_type])
     return leaf(data_type)

@@ -137,7 +137,7 @@ def _common_nested(left: pa.DataType, right: pa.DataType) -> pa.DataType | None:
     if pa.types.is_map(left) and pa.types.is_map(right):
         key = least_common_type(left.key_type, right.key_type)
         item = least_common_type(left.item_type, right.item_type)
-        return None if key is None or item is None else pa.map_(key, item)
+        return None if key is None or item is None else types.map_type(key, item)
     if pa.types.is_struct(left) and pa.types.is_struct(right) and left.num_fields == right.num_fields:
         fields = []
         for ours, theirs in zip(left, right, strict=True):

@@ -83,6 +83,7 @@ _INFIX: Final = frozenset(OPERATORS) - {
     "get_item",
     "get_value",
     "get_field",
+    "get_fields",
 }
 #: Functions whose answer differs from call to call.
 FREE: Final = frozenset({"rand", "random", "randn", "uuid", "shuffle", "monotonically_increasing_id"})
@@ -190,7 +191,7 @@ def _call(function: str, arguments: list[str]) -> str:
             return f"({first} IN ({', '.join(others)}))"
         case "get_item" | "get_value", [first, second]:
             return f"{first}[{second}]"
-        case "get_field", [first, *_]:
+        case "get_field" | "get_fields", [first, *_]:
             return f"({first}).a"
         case "timestampadd", [_, *others]:
             return f"timestampadd(MONTH, {', '.join(others)})"

@@ -36,7 +36,7 @@ _OWN: Final = frozenset(
     {
         *("dayofweek_iso", "second_with_fraction", "year_of_week", "timestampadd", "timestampdiff"),
         *("interval_year", "interval_month", "interval_day", "interval_hour", "interval_minute"),
-        *("interval_second", "get_item", "get_value", "get_field", "too many rows"),
+        *("interval_second", "get_item", "get_value", "get_field", "get_fields", "too many rows"),
     }
 )
 #: Characters that may have a special meaning inside of quotes.

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from sqlfront_values.columns.batches import make_batch
 from sqlfront_values.errors import InternalError
+from sqlfront_values.types import map_type
 
 
 def stored_type(data_type: pa.DataType) -> pa.DataType:
@@ -26,7 +27,7 @@ def stored_type(data_type: pa.DataType) -> pa.DataType:
     if pa.types.is_list(data_type):
         return pa.list_(stored_type(data_type.value_type))
     if pa.types.is_map(data_type):
-        return pa.map_(stored_type(data_type.key_type), stored_type(data_type.item_type))
+        return map_type(stored_type(data_type.key_type), stored_type(data_type.item_type))
     if pa.types.is_struct(data_type):
         return pa.struct([(field.name, stored_type(field.type)) for field in data_type])
     if pa.types.is_string_view(data_type):

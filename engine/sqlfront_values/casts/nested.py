@@ -9,7 +9,7 @@ import pyarrow as pa
 from sqlfront_values.arrow.arrays import bitmap, from_values, valid_mask
 from sqlfront_values.casts.numbers import Convert
 from sqlfront_values.columns.lists import inner, outer
-from sqlfront_values.types import STRING
+from sqlfront_values.types import STRING, map_type
 
 #: A function that makes the cast between two logical types.
 MakeConvert = Callable[[pa.DataType, pa.DataType], Convert]
@@ -53,11 +53,10 @@ def map_to_map(source: pa.DataType, target: pa.DataType, make: MakeConvert) -> C
         first, last = int(offsets[0]), int(offsets[-1])
         new_keys = keys(values.keys.slice(first, last - first))
         new_items = items(values.items.slice(first, last - first))
+        result = map_type(new_keys.type, new_items.type)
         entries = pa.StructArray.from_arrays(
-            [new_keys, new_items],
-            fields=[pa.field("key", new_keys.type, nullable=False), pa.field("value", new_items.type)],
+            [new_keys, new_items], fields=[result.key_field, result.item_field]
         )
-        result = pa.map_(new_keys.type, new_items.type)
         buffers = [_validity(values), pa.py_buffer(offsets - first)]
         return pa.Array.from_buffers(result, len(values), buffers, children=[entries])
 

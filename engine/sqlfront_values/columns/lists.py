@@ -95,8 +95,7 @@ def put_together(
 
 def entries(data_type: pa.MapType, keys: pa.Array, items: pa.Array) -> pa.Array:
     """Build the elements of a map column of ``data_type``: a struct of key and value per entry."""
-    fields = [pa.field("key", data_type.key_type, nullable=False), data_type.item_field]
-    return pa.StructArray.from_arrays([keys, items], fields=fields)
+    return pa.StructArray.from_arrays([keys, items], fields=[data_type.key_field, data_type.item_field])
 
 
 def both_valid(left: Mask | None, right: Mask | None) -> Mask | None:

@@ -367,4 +367,5 @@ OPERATORS: Final[dict[str, str]] = {
     "get_item": "[]",
     "get_value": "[]",
     "get_field": ".",
+    "get_fields": ".",
 }

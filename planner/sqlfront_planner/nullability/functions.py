@@ -122,6 +122,16 @@ def _field(function: Call, arguments: Sequence[Nulls]) -> Nulls:
     return found.if_any(arguments[0].value)
 
 
+def _fields(function: Call, arguments: Sequence[Nulls]) -> Nulls:
+    """A field of each struct in an array."""
+    operand, name = function.arguments[0], function.arguments[1]
+    assert isinstance(name, Literal)
+    place = operand.type.value_type.get_field_index(str(name.value))
+    struct = arguments[0].parts[0] if arguments[0].parts else everywhere(inner_types(operand.type)[0])
+    found = struct.parts[place] if struct.parts else everywhere(inner_types(function.type)[0])
+    return Nulls(arguments[0].value, (found.if_any(struct.value),))
+
+
 def _element(function: Call, arguments: Sequence[Nulls]) -> Nulls:
     """An element of an array by its place, or a value of a map by its key, which may not be there."""
     inside = arguments[0].parts[0] if arguments[0].parts else everywhere(function.type)
@@ -236,6 +246,7 @@ _RULES: Final[dict[str, Rule]] = {
     "map": _of_pairs,
     **dict.fromkeys(("struct", "named_struct"), _of_fields),
     "get_field": _field,
+    "get_fields": _fields,
     **dict.fromkeys(("get_item", "get", "get_value", "element_at", "try_element_at"), _element),
     **dict.fromkeys(("array_compact",), _same_elements),
     **dict.fromkeys(("split", "sequence"), _whole_elements),

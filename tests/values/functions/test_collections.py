@@ -172,6 +172,17 @@ def test_nulls_hide_elements_of_lists() -> None:
     assert run("get_item", lists, scalar(0, INT)).to_pylist() == [NIL, 3]
 
 
+def test_the_fields_of_an_array_of_structs_are_null_where_the_struct_is() -> None:
+    lists = from_values(
+        [[{"a": 1, "b": "x"}, NIL, {"a": NIL, "b": "y"}], NIL, []],
+        pa.list_(pa.struct([("a", INT), ("b", STRING)])),
+    )
+    name = scalar("a", STRING)
+    assert run("get_fields", lists, name).to_pylist() == [[1, NIL, NIL], NIL, []]
+    assert run("get_fields", lists.slice(1), scalar("b", STRING)).to_pylist() == [NIL, []]
+    assert run("get_fields", scalar([{"a": 7, "b": NIL}], lists.type), name).as_py() == [7]
+
+
 def test_an_index_under_a_null_array_is_not_looked_at() -> None:
     lists = from_values([[1, 2], NIL], INTS)
     assert run("get_item", lists, from_values([1, 7], INT)).to_pylist() == [2, NIL]

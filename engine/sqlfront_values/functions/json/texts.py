@@ -32,7 +32,7 @@ from sqlfront_values.functions.time.formatting import Moment, formatter
 from sqlfront_values.java.civil import MICROS_PER_MINUTE
 from sqlfront_values.java.floats import float_text
 from sqlfront_values.java.surrogates import well_formed
-from sqlfront_values.types import FLOAT, INT, STRING, TIMESTAMP, IntervalType, ddl, sql_name
+from sqlfront_values.types import FLOAT, INT, STRING, TIMESTAMP, VOID, IntervalType, ddl, sql_name
 from sqlfront_values.zones.wall_clock import wall_clock
 
 _STRINGS: Final = pa.list_(STRING)
@@ -214,7 +214,7 @@ def writer(data_type: pa.DataType, zone: str) -> Writer:
         return _struct_writer(data_type, zone)
     if pa.types.is_map(data_type):
         item = _nullable(writer(data_type.item_type, zone))
-        if data_type.key_type != STRING:
+        if data_type.key_type not in (STRING, VOID):
             raise NotSupportedError(f"to_json of {ddl(data_type)}")
         return lambda pairs: _braces(f"{write_string(key)}:{item(value)}" for key, value in pairs)  # type: ignore[attr-defined]
     if pa.types.is_list(data_type):

@@ -21,7 +21,7 @@ from sqlfront_values.functions.registry import (
     register,
 )
 from sqlfront_values.functions.rowwise import columnar
-from sqlfront_values.types import BIGINT, INT, STRING, VOID
+from sqlfront_values.types import BIGINT, INT, STRING, VOID, map_type, physical
 
 #: A function that makes the error for an index outside an array of that size.
 Refuse = Callable[[int, int], DatabaseError]
@@ -87,11 +87,33 @@ def _get_field(signature: Signature) -> PreparedKernel:
 
 
 def _field(structs: pa.Array, place: int) -> pa.Array:
+    return outer(_inner_field(structs, place))
+
+
+def _inner_field(structs: pa.Array, place: int) -> pa.Array:
+    """Return the values of a field, null where the struct is null, in the form that values have inside of a
+    nested column."""
     child = structs.field(place)
     valid = valid_mask(structs)
-    if valid is None:
-        return outer(child)
-    return outer(gather(child, row_indices(np.arange(len(child)), valid)))
+    return child if valid is None else gather(child, row_indices(np.arange(len(child)), valid))
+
+
+def _get_fields(signature: Signature) -> PreparedKernel:
+    """Prepare the reading of a field of each element of an array of structs."""
+    name = signature.constants[1]
+    assert name is not None
+    element = signature.argument_types[0].value_type
+    place = element.get_field_index(name.as_py())
+    kind = pa.list_(element.field(place).type)
+
+    def run(arguments: tuple[Datum, ...], length: int) -> Datum:
+        structs = arguments[0]
+        column = pa.repeat(structs, 1) if isinstance(structs, pa.Scalar) else structs
+        lists = take_apart(column)
+        made = put_together(physical(kind), _inner_field(lists.flat(), place), lists.lengths, lists.valid)
+        return made[0] if isinstance(structs, pa.Scalar) else made
+
+    return run
 
 
 def _pick(elements: pa.Array, places: Integers, valid: Mask | None) -> pa.Array:
@@ -194,11 +216,15 @@ def _array_type(types: tuple[pa.DataType, ...]) -> pa.DataType:
 
 
 def _map_type(types: tuple[pa.DataType, ...]) -> pa.DataType:
-    return pa.map_(*(types[:2] or (VOID, VOID)))
+    return map_type(*(types[:2] or (VOID, VOID)))
 
 
 def _field_type(types: tuple[pa.DataType, ...], constants: tuple[object, ...]) -> pa.DataType:
     return types[0].field(str(constants[0])).type
+
+
+def _fields_type(types: tuple[pa.DataType, ...], constants: tuple[object, ...]) -> pa.DataType:
+    return pa.list_(types[0].value_type.field(str(constants[0])).type)
 
 
 register(
@@ -245,6 +271,16 @@ register(
         constants=(1,),
         constant_result=_field_type,
         example=("named_struct('a', 1).a", "1"),
+    ),
+    ScalarFunction(
+        "get_fields",
+        (Kind.ARRAY, STRING),
+        VOID,
+        prepare=_get_fields,
+        elementwise_values=False,
+        constants=(1,),
+        constant_result=_fields_type,
+        example=("array(named_struct('a', 1)).a", "[1]"),
     ),
     ScalarFunction(
         "get_item",

@@ -16,7 +16,7 @@ from sqlfront_values.functions.registry import Invocation, Kernel, Kind, ScalarF
 from sqlfront_values.functions.rowwise import columnar
 from sqlfront_values.functions.text.patterns.regex_matching import find_all
 from sqlfront_values.functions.text.patterns.regular_expressions import pattern_of
-from sqlfront_values.types import BOOLEAN, STRING
+from sqlfront_values.types import BOOLEAN, STRING, map_type
 
 _STRING_MAP: Final = pa.map_(STRING, STRING)
 
@@ -144,12 +144,12 @@ def _map_contains_key(arguments: tuple[Datum, ...], invocation: Invocation) -> D
 
 
 def _from_arrays_type(types: tuple[pa.DataType, ...]) -> pa.DataType:
-    return pa.map_(types[0].value_type, types[1].value_type)
+    return map_type(types[0].value_type, types[1].value_type)
 
 
 def _from_entries_type(types: tuple[pa.DataType, ...]) -> pa.DataType:
     pair = types[0].value_type
-    return pa.map_(pair.field(0).type, pair.field(1).type)
+    return map_type(pair.field(0).type, pair.field(1).type)
 
 
 def _entries_type(types: tuple[pa.DataType, ...]) -> pa.DataType:

@@ -292,7 +292,7 @@ def _with_common(target: pa.DataType | None, kind: ArgumentType, shared: pa.Data
         return shared if kind is Kind.COMMON else None
     if kind is Kind.COMMON_ARRAY:
         return pa.list_(shared)
-    return pa.map_(shared, target.item_type) if kind is Kind.COMMON_MAP else target
+    return types.map_type(shared, target.item_type) if kind is Kind.COMMON_MAP else target
 
 
 #: A function that binds a call to an expression.

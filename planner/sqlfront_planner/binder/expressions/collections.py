@@ -26,6 +26,8 @@ def subscript(binder: ExpressionBinder, operand: Expr, index: Expr, node: exp.Ex
     index is cast to the type of the keys. Raises UNEXPECTED_INPUT_TYPE for an array's index that isn't a
     whole number."""
     if pa.types.is_map(operand.type):
+        if operand.type.key_type == types.VOID and types.is_string(index.type):
+            raise _mismatch(binder, "CAST_WITHOUT_SUGGESTION", 'cannot cast "STRING" to "VOID".', node)
         return _value(binder, (Kind.MAP, operand.type.key_type), operand, index, node)
     if operand.type != types.VOID and not pa.types.is_nested(operand.type):
         raise failure(
@@ -116,8 +118,6 @@ def _map_from_entries(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
 
 def _map_from_arrays(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
     keys, items = binder.bind_all(node.expressions)
-    if pa.types.is_list(keys.type) and keys.type.value_type == types.VOID:
-        raise unsupported("A map without a type of keys", node)
     return call_function(binder, "map_from_arrays", [keys, items], node)
 
 

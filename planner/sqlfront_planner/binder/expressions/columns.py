@@ -63,11 +63,13 @@ def bind_dot(binder: ExpressionBinder, node: exp.Dot) -> Expr:
 
 @handles(exp.Bracket, arguments="this expressions")
 def bind_bracket(binder: ExpressionBinder, node: exp.Bracket) -> Expr:
-    """Bind ``a[i]`` of an array (``i`` from 0), ``m[k]`` of a map, or ``s['f']`` of a struct."""
+    """Bind ``a[i]`` of an array (``i`` from 0), ``m[k]`` of a map, or ``s['f']`` of a struct or of an array
+    of structs."""
     if len(node.expressions) != 1:
         raise unsupported("A subscript with several indexes", node)
     operand, index = binder.bind(node.this), binder.bind(node.expressions[0])
-    if pa.types.is_struct(operand.type) and isinstance(index, Literal) and isinstance(index.value, str):
+    inside = operand.type.value_type if pa.types.is_list(operand.type) else operand.type
+    if pa.types.is_struct(inside) and isinstance(index, Literal) and isinstance(index.value, str):
         return field_of(binder, operand, index.value, node)
     return subscript(binder, operand, index, node)
 
@@ -198,33 +200,43 @@ def _fields(binder: ExpressionBinder, expression: Expr, names: tuple[str, ...], 
 
 
 def field_of(binder: ExpressionBinder, operand: Expr, name: str, node: exp.Expr) -> Expr:
-    """Bind ``operand.name``: a struct's field, whose name is case-insensitive, or the map's value for the key
-    ``name``. Raises FIELD_NOT_FOUND, AMBIGUOUS_REFERENCE_TO_FIELDS, or INVALID_EXTRACT_BASE_FIELD_TYPE if the
-    operand is of another type."""
+    """Bind ``operand.name``: a struct's field, whose name is case-insensitive, the array of a field's values
+    in an array of structs, or the map's value for the key ``name``. Raises FIELD_NOT_FOUND,
+    AMBIGUOUS_REFERENCE_TO_FIELDS, UNEXPECTED_INPUT_TYPE for another array, or INVALID_EXTRACT_BASE_FIELD_TYPE
+    if the operand is of another type."""
     kind = operand.type
     if pa.types.is_struct(kind):
-        places = [place for place in range(kind.num_fields) if kind.field(place).name.lower() == name.lower()]
-        if len(places) == 1:
-            field = kind.field(places[0])
-            return Call(field.type, "get_field", (operand, Literal(STRING, field.name)))
-        known = ", ".join(quoted((kind.field(place).name,)) for place in range(kind.num_fields))
-        if places:
-            raise failure(
-                "AMBIGUOUS_REFERENCE_TO_FIELDS",
-                f"Ambiguous reference to the field {quoted((name,))}. It appears {len(places)} times in the "
-                "schema.",
-                node,
-            )
-        raise failure("FIELD_NOT_FOUND", f"No such struct field {quoted((name,))} in {known}.", node)
+        field = _field_in(kind, name, node)
+        return Call(field.type, "get_field", (operand, Literal(STRING, field.name)))
+    if pa.types.is_list(kind) and pa.types.is_struct(kind.value_type):
+        field = _field_in(kind.value_type, name, node)
+        return Call(pa.list_(field.type), "get_fields", (operand, Literal(STRING, field.name)))
     if pa.types.is_map(kind):
         return subscript(binder, operand, Literal(STRING, name), node)
-    if pa.types.is_list(kind) and pa.types.is_struct(kind.value_type):
-        raise unsupported("A field of an array of structs", node)
+    if pa.types.is_list(kind):
+        return subscript(binder, operand, Literal(STRING, name), node)
     raise failure(
         "INVALID_EXTRACT_BASE_FIELD_TYPE",
         f'Can\'t extract a value from "{binder.name(node)}". Need a complex type [STRUCT, ARRAY, MAP].',
         node,
     )
+
+
+def _field_in(struct: pa.DataType, name: str, node: exp.Expr) -> pa.Field:
+    """Return the field ``name``, case-insensitive, of the type of a struct. Raises FIELD_NOT_FOUND,
+    AMBIGUOUS_REFERENCE_TO_FIELDS."""
+    places = [place for place in range(struct.num_fields) if struct.field(place).name.lower() == name.lower()]
+    if len(places) == 1:
+        return struct.field(places[0])
+    if places:
+        raise failure(
+            "AMBIGUOUS_REFERENCE_TO_FIELDS",
+            f"Ambiguous reference to the field {quoted((name,))}. It appears {len(places)} times in the "
+            "schema.",
+            node,
+        )
+    known = ", ".join(quoted((field.name,)) for field in struct)
+    raise failure("FIELD_NOT_FOUND", f"No such struct field {quoted((name,))} in {known}.", node)
 
 
 def _output(binder: ExpressionBinder, parts: tuple[str, ...], node: exp.Expr) -> Expr | None:

@@ -75,14 +75,12 @@ def _map(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
             f" [{names_of([part.type for part in given])}].",
             node,
         )
-    if key_type == types.VOID:
-        raise unsupported("A map without a type of keys", node)
-    if not is_orderable(key_type):
+    if key_type != types.VOID and not is_orderable(key_type):
         raise unsupported("A map as a key of a map", node)
     pairs = (
         (cast_to(key, key_type), cast_to(item, item_type)) for key, item in zip(keys, items, strict=True)
     )
-    return Call(pa.map_(key_type, item_type), "map", tuple(part for pair in pairs for part in pair))
+    return Call(types.map_type(key_type, item_type), "map", tuple(part for pair in pairs for part in pair))
 
 
 @handles(exp.Tuple, arguments="expressions")

@@ -18,7 +18,7 @@ from sqlfront_planner.types import least_common_type, mixes_strings, same_but_fo
 from sqlfront_values import types
 from sqlfront_values.errors import Error
 from sqlfront_values.expressions import Expr, HigherOrder, Literal, walk
-from sqlfront_values.types import BOOLEAN, INT, VOID
+from sqlfront_values.types import BOOLEAN, INT, VOID, map_type
 
 _ORDINALS: Final = ("first", "second", "third", "fourth")
 
@@ -218,7 +218,7 @@ def _transform_keys(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
         )
     if body.body.type == VOID:
         raise unsupported("A map whose keys are all NULL", node)
-    return call.result(pa.map_(body.body.type, kind.item_type), body)
+    return call.result(map_type(body.body.type, kind.item_type), body)
 
 
 def _holds_map(kind: pa.DataType) -> bool:
@@ -232,7 +232,7 @@ def _transform_values(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
     call = _Call(binder, node)
     kind = call.map(0)
     body = call.lambda_of(0, kind.key_type, kind.item_type)
-    return call.result(pa.map_(kind.key_type, body.body.type), body)
+    return call.result(map_type(kind.key_type, body.body.type), body)
 
 
 def _map_filter(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
@@ -255,11 +255,11 @@ def _map_zip_with(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
             f' ["{types.sql_name(keys[0])}", "{types.sql_name(keys[1])}"].',
         )
     call.arguments = [
-        cast_to(argument, pa.map_(common, kind.item_type))
+        cast_to(argument, map_type(common, kind.item_type))
         for argument, kind in zip(call.arguments, (left, right), strict=True)
     ]
     body = call.lambda_of(0, common, left.item_type, right.item_type)
-    return call.result(pa.map_(common, body.body.type), body)
+    return call.result(map_type(common, body.body.type), body)
 
 
 def _array_sort(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:

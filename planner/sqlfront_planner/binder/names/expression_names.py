@@ -383,7 +383,10 @@ def _interval(node: exp.Expr, binder: "Binder") -> str:
 
 def _bracket(node: exp.Expr, binder: "Binder") -> str:
     whole, index = name_of(node.this, binder), _list(node.expressions, binder)
-    return f"{whole}.{index}" if pa.types.is_struct(binder.bind(node.this).type) else f"{whole}[{index}]"
+    kind = binder.bind(node.this).type
+    of_structs = pa.types.is_list(kind) and pa.types.is_struct(kind.value_type)
+    is_field = of_structs and types.is_string(binder.bind(node.expressions[0]).type)
+    return f"{whole}.{index}" if is_field or pa.types.is_struct(kind) else f"{whole}[{index}]"
 
 
 def _dot(node: exp.Expr, binder: "Binder") -> str:
