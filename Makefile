@@ -112,12 +112,13 @@ doors: $(DOORS_READY)  ## Real libraries, notebooks, the site in Chromium, and l
 	$(VENV)/harlequin/bin/python -m pytest -q -m doors tests/sqlfront/harlequin $(ARGS)
 	$(VENV)/doors-sqlalchemy20/bin/python -m pytest -q -m doors tests/sqlfront/sqlalchemy/test_suite.py $(ARGS)
 
-oracle: $(DEV_READY)  ## Ask a live Spark for every stored answer again; 3,000 odd files and random DDL beside it (needs Java)
+oracle: $(DEV_READY)  ## Ask a live Spark for every stored answer again; 3,000 odd files, random DDL and 4,000 random queries beside it (needs Java)
 	@$(BIN)/python demo/prepare.py
 	$(BIN)/python -m tests.oracle.complete --check tests/slt tests/oracle/notebooks tests/demo/flights.slt
 	$(BIN)/python -m tests.tpch.complete --check
 	$(BIN)/python -m tests.oracle.files.run --count 3000 --seed 16
 	$(BIN)/python -m tests.oracle.ddl.run --count 60 --seed 1
+	$(BIN)/python -m tests.oracle.campaign.run --count 4000 --seed 1
 	$(BIN)/pytest -q -m "cluster and spark" tests/values tests/oracle
 
 features: $(FEATURES_READY)  ## The feature files of the package pysail: same, refused, different (ARGS=--spark renews the baseline; needs Java)
