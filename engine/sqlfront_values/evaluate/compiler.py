@@ -311,5 +311,10 @@ def _over_strings(
 
 
 def _as_alternatives(arguments: tuple[Expr, ...]) -> Expr:
-    """Rewrite ``x IN (a, b)`` as ``x = a OR x = b``."""
-    return connected("or", [Call(BOOLEAN, "equal", (arguments[0], value)) for value in arguments[1:]])
+    """Rewrite ``x IN (a, b)`` as ``x = a OR x = b``. If an item can fail, ``CASE WHEN x IS NULL THEN NULL``
+    goes before, as no item is evaluated for a null x."""
+    tested, *items = arguments
+    alternatives = connected("or", [Call(BOOLEAN, "equal", (tested, item)) for item in items])
+    if not any(map(can_fail, items)):
+        return alternatives
+    return Case(BOOLEAN, ((Call(BOOLEAN, "is_null", (tested,)), Literal(BOOLEAN, None)),), alternatives)

@@ -229,6 +229,7 @@ register(
         optional=4,
         null_propagating=False,
         exact=(0, 1, 2, 3, 4),
+        constants=(1, 2, 3, 4),
         example=("mask('AbCD123-@$#')", "'XxXXnnn-@$#'"),
     ),
     ScalarFunction(

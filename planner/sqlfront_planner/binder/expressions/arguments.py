@@ -94,6 +94,8 @@ def call_function(binder: ExpressionBinder, name: str, operands: Sequence[Expr],
     if name == "regexp_replace" and len(coerced) == 4:
         _check_position(binder, coerced[3], node)
     arguments, values = _constants(binder, entry, coerced, node)
+    if name == "mask":
+        _check_replacements(binder, values, node)
     return Call(entry.result_type(tuple(item.type for item in arguments), values), entry.name, arguments)
 
 
@@ -144,6 +146,19 @@ def _check_position(binder: ExpressionBinder, position: Expr, node: exp.Expr) ->
         )
 
 
+def _check_replacements(binder: ExpressionBinder, values: Sequence[object], node: exp.Expr) -> None:
+    """Raise DATATYPE_MISMATCH.INPUT_SIZE_NOT_ONE unless each of the ``values``, the replacements of mask, is
+    null or one character."""
+    for name, value in zip(("upperChar", "lowerChar", "digitChar", "otherChar"), values, strict=False):
+        if isinstance(value, str) and len(value) != 1:
+            raise failure(
+                "DATATYPE_MISMATCH.INPUT_SIZE_NOT_ONE",
+                f'Cannot resolve "{binder.name(node)}" due to data type mismatch:'
+                f" Length of {name} should be 1.",
+                node,
+            )
+
+
 def _check_escape(binder: ExpressionBinder, escape: Expr, node: exp.Expr) -> None:
     known = binder.context.known_value(escape)
     if not (isinstance(known, Literal) and isinstance(known.value, str) and len(known.value) == 1):
@@ -170,13 +185,7 @@ def _check_exact(
     ]
     if mixes_strings(common):
         if entry.name == "array_insert":
-            shown = ", ".join(f'"{types.sql_name(operand.type)}"' for operand in operands)
-            raise failure(
-                "DATATYPE_MISMATCH.ARRAY_FUNCTION_DIFF_TYPES",
-                f'Cannot resolve "{binder.name(node)}" due to data type mismatch: Input to `{entry.name}`'
-                f' should have been "ARRAY" followed by a value with same element type, but it\'s [{shown}].',
-                node,
-            )
+            raise no_array_and_element(binder, operands, node)
         raise mixed_types(binder, entry.name, list(operands), node)
     for place, (operand, kind) in enumerate(zip(operands, kinds, strict=True)):
         if place not in entry.exact:
@@ -184,6 +193,18 @@ def _check_exact(
         is_untyped = operand.type == types.VOID and entry.name in _TYPED
         if is_untyped or not is_exact(operand.type, kind):
             raise wrong_argument(binder, place, kind, operand, node)
+
+
+def no_array_and_element(binder: ExpressionBinder, operands: Sequence[Expr], node: exp.Expr) -> Error:
+    """The error of array_insert for a first operand that is no array, or a third that isn't of the array's
+    element type."""
+    shown = ", ".join(f'"{types.sql_name(operand.type)}"' for operand in (operands[0], operands[2]))
+    return failure(
+        "DATATYPE_MISMATCH.ARRAY_FUNCTION_DIFF_TYPES",
+        f'Cannot resolve "{binder.name(node)}" due to data type mismatch: Input to `array_insert` should have'
+        f' been "ARRAY" followed by a value with same element type, but it\'s [{shown}].',
+        node,
+    )
 
 
 #: Functions that compare their arguments, or an array's elements, with each other.

@@ -7,7 +7,13 @@ from typing import Final
 import pyarrow as pa
 from sqlglot import exp
 
-from sqlfront_planner.binder.expressions.arguments import CallBinders, call_function, coerce, function_name
+from sqlfront_planner.binder.expressions.arguments import (
+    CallBinders,
+    call_function,
+    coerce,
+    function_name,
+    no_array_and_element,
+)
 from sqlfront_planner.binder.expressions.expression_binder import ExpressionBinder, unify
 from sqlfront_planner.binder.trees.handlers import failure, unsupported
 from sqlfront_planner.expressions.closures import LambdaVariable
@@ -212,6 +218,8 @@ def _two_arrays(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
 
 def _array_insert(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
     operands = binder.bind_all(node.expressions)
+    if not pa.types.is_list(operands[0].type):
+        raise no_array_and_element(binder, operands, node)
     if operands[1].type == types.VOID:
         raise unsupported("array_insert at NULL", node)
     _refuse_rounding("array_insert", (_inner_type(operands[0].type), operands[2].type), node)
