@@ -72,12 +72,19 @@ class SparkSubject:
             return self._cause(error)
 
     def _cause(self, error: Py4JJavaError) -> Failure:
-        """The failure behind an error of the thread that sends Arrow batches; pyspark leaves it as it is."""
+        """The failure behind an error of the thread that sends Arrow batches; pyspark leaves it as it is.
+
+        A function that raises Java's plain RuntimeException, as xpath does, has no condition."""
         gateway, cause = self.session.sparkContext._gateway, error.java_exception
+        plain = None
         while cause is not None:
             if is_instance_of(gateway, cause, "org.apache.spark.SparkThrowable") and cause.getCondition():
                 return Failure(cause.getCondition(), cause.getSqlState(), cause.getMessage())
+            if cause.getClass().getName() == "java.lang.RuntimeException":
+                plain = plain or Failure(None, None, cause.getMessage())
             cause = cause.getCause()
+        if plain is not None:
+            return plain
         raise error
 
 

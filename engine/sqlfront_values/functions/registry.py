@@ -303,6 +303,7 @@ AREAS: Final = (
     "time.moving",
     "time.texts",
     "time.truncating",
+    "xml.xpath",
 )
 
 _FUNCTIONS: Final[dict[str, ScalarFunction]] = {}

@@ -1,4 +1,4 @@
-"""Well-formed texts: without lone surrogates, which Java's strings may hold and UTF-8 can't."""
+"""Texts in Java's form, in UTF-16, and well-formed texts, without lone surrogates, which UTF-8 can't hold."""
 
 
 def well_formed(text: str) -> str:
@@ -16,3 +16,16 @@ def well_formed(text: str) -> str:
         paired = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
         return paired.encode("utf-8", "replace").decode()
     return text
+
+
+def split_surrogates(text: str) -> str:
+    """Return the text in Java's form, each character above U+FFFF as two surrogates, so that lengths and
+    places are Java's.
+
+    >>> len(split_surrogates("a😀"))
+    3
+    """
+    if text.isascii() or max(text) <= "\uffff":
+        return text
+    data = text.encode("utf-16-le")
+    return "".join(chr(data[place] | data[place + 1] << 8) for place in range(0, len(data), 2))
