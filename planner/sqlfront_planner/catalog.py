@@ -19,6 +19,7 @@ from msgspec import structs
 
 from sqlfront_connectors.base import Table
 from sqlfront_planner.relation_details import NO_DETAILS, RelationDetails
+from sqlfront_planner.routines import Routine, RoutineLookup
 from sqlfront_values.errors import NotSupportedError, spark_error
 
 DEFAULT_DATABASE: Final = "default"
@@ -104,8 +105,9 @@ class ViewEntry(NamedRelation, msgspec.Struct, frozen=True, eq=False):
 
 Entry = TableEntry | ViewEntry
 PathTables = Callable[[str, str], "Table | None"]
-#: Lookups (a dotted name, and whether temporary relations are visible) and their results.
-Lookups = Mapping[tuple[tuple[str, ...], bool], Entry | None]
+#: Lookups and their results: of relations (a dotted name, and whether temporary relations are visible), and
+#: of functions.
+Lookups = Mapping[tuple[tuple[str, ...], bool] | RoutineLookup, Entry | Routine | None]
 NO_LOOKUPS: Final[Lookups] = MappingProxyType({})
 
 
@@ -133,12 +135,15 @@ class FoundElsewhere(NotSupportedError):
 
 class _State(msgspec.Struct, frozen=True):
     """One version of the catalog's content, never changed. ``relations`` are the permanent tables and views,
-    ``temporary`` the temporary ones, both by key. ``comment`` is the comment of the schema ``default``."""
+    ``temporary`` the temporary ones, both by key; ``routines`` and ``temporary_routines`` are the users'
+    functions by lower-case name. ``comment`` is the comment of the schema ``default``."""
 
     version: int
     relations: Mapping[str, Entry]
     temporary: Mapping[str, Entry]
     comment: str = "default database"
+    routines: Mapping[str, Routine] = MappingProxyType({})
+    temporary_routines: Mapping[str, Routine] = MappingProxyType({})
 
 
 class Catalog:
@@ -166,9 +171,9 @@ class Catalog:
         view sees it."""
         return self.pinned().without_temporary()
 
-    def seen_by(self, view: ViewEntry) -> "PinnedCatalog":
-        """Return the current version of the catalog as the query of ``view`` sees it: with only those
-        temporary relations that the view may read."""
+    def seen_by(self, view: ViewEntry | Routine) -> "PinnedCatalog":
+        """Return the current version of the catalog as the query of ``view``, or the body of a function, sees
+        it: with only those temporary relations that it may read."""
         return self.pinned().seen_by(view)
 
     def with_elsewhere(self) -> "PinnedCatalog":
@@ -249,12 +254,15 @@ class Catalog:
         """Return whether the lookups still have the same results, so that a plan that was made with these
         results is valid."""
         try:
-            return all(
-                self.lookup(parts, temporary=temporary) is entry
-                for (parts, temporary), entry in lookups.items()
-            )
+            return all(self._found(lookup) is found for lookup, found in lookups.items())
         except FoundElsewhere:
             return False
+
+    def _found(self, lookup: tuple[tuple[str, ...], bool] | RoutineLookup) -> Entry | Routine | None:
+        if isinstance(lookup, RoutineLookup):
+            return self.routine(lookup.parts, temporary=lookup.temporary)
+        parts, temporary = lookup
+        return self.lookup(parts, temporary=temporary)
 
     def path_table(self, parts: tuple[str, ...]) -> Table | None:
         """Return the table that a name like ``format.`path```, or the name of a table in a system schema,
@@ -339,6 +347,56 @@ class Catalog:
             self._publish(group, temporary=temporary)
             return removed
 
+    # ---- functions
+
+    def routine(self, parts: tuple[str, ...], *, temporary: bool = True) -> Routine | None:
+        """Return the user's function of a dotted name, case-insensitively, a temporary function before a
+        permanent one; None if no such function has the name. Without ``temporary`` only permanent functions
+        are found."""
+        state, key, qualifier = self._state, parts[-1].lower(), parts[:-1]
+        if temporary and (not qualifier or is_session_schema(qualifier)):
+            found = state.temporary_routines.get(key)
+            if found is not None:
+                return found
+        return state.routines.get(key) if not qualifier or is_default(qualifier) else None
+
+    def routines(self) -> tuple[Routine, ...]:
+        """Return all functions of users, sorted by name, the permanent ones before the temporary ones."""
+        state = self._state
+        return tuple(
+            group[name] for group in (state.routines, state.temporary_routines) for name in sorted(group)
+        )
+
+    def add_routine(self, routine: Routine, *, replace: bool = False) -> bool:
+        """Add a function. Return False, and change nothing, if the name is taken and ``replace`` is False."""
+        with self._lock:
+            group = self._routine_group(temporary=routine.temporary)
+            key = routine.name.lower()
+            if key in group and not replace:
+                return False
+            self._publish_routines({**group, key: routine}, temporary=routine.temporary)
+            return True
+
+    def remove_routine(self, name: str, *, temporary: bool) -> bool:
+        """Remove the function ``name``, the temporary or the permanent one. Return False if there is no such
+        function."""
+        with self._lock:
+            group = dict(self._routine_group(temporary=temporary))
+            if group.pop(name.lower(), None) is None:
+                return False
+            self._publish_routines(group, temporary=temporary)
+            return True
+
+    def _routine_group(self, *, temporary: bool) -> Mapping[str, Routine]:
+        return self._state.temporary_routines if temporary else self._state.routines
+
+    def _publish_routines(self, group: Mapping[str, Routine], *, temporary: bool) -> None:
+        """Make a new version of the catalog with these temporary or permanent functions. The caller must hold
+        the lock."""
+        state, frozen = self._state, MappingProxyType(dict(group))
+        changed = {"temporary_routines" if temporary else "routines": frozen}
+        self._state = structs.replace(state, version=state.version + 1, **changed)
+
     def _publish(self, group: Mapping[str, Entry], *, temporary: bool) -> None:
         """Make a new version of the catalog in which ``group`` replaces the temporary relations or, if
         ``temporary`` is False, the permanent relations. The caller must hold the lock."""
@@ -355,7 +413,7 @@ class PinnedCatalog(Catalog):
         self,
         path_tables: PathTables | None,
         state: _State,
-        lookups: dict[tuple[tuple[str, ...], bool], Entry | None] | None = None,
+        lookups: dict[tuple[tuple[str, ...], bool] | RoutineLookup, Entry | Routine | None] | None = None,
         *,
         temporary: bool = True,
         elsewhere: Elsewhere | None = None,
@@ -390,12 +448,13 @@ class PinnedCatalog(Catalog):
     def without_temporary(self) -> "PinnedCatalog":
         """Return the same version without temporary relations, as the query of a permanent view sees it; both
         write to the same record of lookups."""
-        state = _State(self._state.version, self._state.relations, MappingProxyType({}))
+        nothing: Mapping[str, Entry] = MappingProxyType({})
+        state = structs.replace(self._state, temporary=nothing, temporary_routines=MappingProxyType({}))
         return type(self)(self._path_tables, state, self._lookups, temporary=False, elsewhere=self.elsewhere)
 
-    def seen_by(self, view: ViewEntry) -> "PinnedCatalog":
-        """Return the same version as the query of ``view`` sees it, with only those temporary relations that
-        the view may read; both write to the same record of lookups."""
+    def seen_by(self, view: ViewEntry | Routine) -> "PinnedCatalog":
+        """Return the same version as the query of ``view`` (or the body of a function) sees it, with only
+        those temporary relations that the view may read; both write to the same record of lookups."""
         if not view.temporary:
             return self.without_temporary()
         return type(self)(
@@ -409,6 +468,13 @@ class PinnedCatalog(Catalog):
         seen = temporary and self._temporary and (self._sees is None or parts[-1].lower() in self._sees)
         entry = self._lookups[parts, seen] = super().lookup(parts, temporary=seen)
         return entry
+
+    def routine(self, parts: tuple[str, ...], *, temporary: bool = True) -> Routine | None:
+        """Return the user's function of a dotted name, case-insensitively, and record the result; None if no
+        such function has the name. Without ``temporary`` only permanent functions are found."""
+        seen = temporary and self._temporary
+        found = self._lookups[RoutineLookup(parts, seen)] = super().routine(parts, temporary=seen)
+        return found
 
 
 class _WideCatalog(PinnedCatalog):

@@ -64,9 +64,8 @@ class CachedPlan(msgspec.Struct, Generic[PlanT], eq=False, weakref=True):
     @property
     def tables(self) -> tuple[str, ...]:
         """The tables and views that the text names, directly or through views."""
-        return tuple(
-            sorted({".".join(parts) for (parts, _), entry in self.lookups.items() if entry is not None})
-        )
+        found = (lookup for lookup, entry in self.lookups.items() if entry is not None)
+        return tuple(sorted({".".join(lookup[0]) for lookup in found if isinstance(lookup, tuple)}))
 
     def is_current(self, catalog: Catalog) -> bool:
         """Return whether planning again would find the same relations and, if the plan reads fixed

@@ -19,6 +19,7 @@ from sqlfront.cluster.relations import (
     relation_key,
     tables_of,
 )
+from sqlfront.cluster.routines import ROUTINE, decode_routine, encode_routine, routine_key
 from sqlfront.state.cached_table import CachedTable
 from sqlfront_cluster.members.protocol.document import ConditionalChange
 from sqlfront_connectors.base import Table, superseded
@@ -37,6 +38,7 @@ from sqlfront_planner.catalog import (
     is_default,
     name_taken,
 )
+from sqlfront_planner.routines import Routine, RoutineLookup
 
 
 class ClusterCatalog(Catalog):
@@ -66,7 +68,7 @@ class ClusterCatalog(Catalog):
     def begin(self) -> None:
         """Read the existing documents. Must be called after :meth:`hear` is registered for changes of
         documents, so that no change is missed."""
-        for key in (*self._documents.keys(RELATION), *self._documents.keys(SCHEMA)):
+        for key in (key for kind in (RELATION, ROUTINE, SCHEMA) for key in self._documents.keys(kind)):
             self.hear(key)
 
     def hear(self, key: str) -> None:
@@ -83,11 +85,23 @@ class ClusterCatalog(Catalog):
                 else:
                     self._known[key] = document.version, decode_relation(document.content)
                 self._enter(key)
+            elif key.startswith(ROUTINE):
+                self._hear_routine(key)
             elif key.startswith(TABLE):
                 identity, entered = key.removeprefix(TABLE), self._state.relations
                 for name, (_, relation) in self._known.items():
                     if identity in tables_of(relation) and name.removeprefix(RELATION) not in entered:
                         self._enter(name)
+
+    def _hear_routine(self, key: str) -> None:
+        """Put the function that the document ``key`` describes into the catalog, or remove it if the document
+        is gone. The caller holds the catalog's lock."""
+        document, group = self._documents.get(key), dict(self._state.routines)
+        if document is not None:
+            group[key.removeprefix(ROUTINE)] = decode_routine(document.content)
+        elif group.pop(key.removeprefix(ROUTINE), None) is None:
+            return
+        self._publish_routines(group, temporary=False)
 
     def _enter(self, key: str) -> None:
         """Put the entry of the relation that the document ``key`` describes into the catalog. Remove the
@@ -180,6 +194,26 @@ class ClusterCatalog(Catalog):
         self._documents.remove(relation_key(renamed.name))
         return False
 
+    def add_routine(self, routine: Routine, *, replace: bool = False) -> bool:
+        """Add a function, a permanent one for all sessions. Return False, and change nothing, if the name is
+        taken and ``replace`` is False. Raises OperationalError if the keeper can't be reached."""
+        if routine.temporary:
+            return super().add_routine(routine, replace=replace)
+        expected = None if replace else 0
+        return self._documents.put(
+            ConditionalChange(routine_key(routine.name), encode_routine(routine), expected)
+        )
+
+    def remove_routine(self, name: str, *, temporary: bool) -> bool:
+        """Remove the function ``name``, the permanent one for all sessions. Return False if there is no such
+        function. Raises OperationalError if the keeper can't be reached."""
+        if temporary:
+            return super().remove_routine(name, temporary=True)
+        while (document := self._documents.get(routine_key(name))) is not None:
+            if self._documents.put(ConditionalChange(routine_key(name), None, document.version)):
+                return True
+        return False
+
     def comment_on_schema(self, comment: str) -> None:
         """Replace the comment of the schema ``default`` for all sessions. Raises OperationalError if the
         keeper can't be reached."""
@@ -263,9 +297,11 @@ class ClusterCatalog(Catalog):
                     break
 
 
-def _document_of(lookup: tuple[tuple[str, ...], bool]) -> str | None:
-    """Return the key of the document that describes the permanent relation of the name in a lookup; None for
-    a name in another schema than ``default``, which has no documents."""
+def _document_of(lookup: tuple[tuple[str, ...], bool] | RoutineLookup) -> str | None:
+    """Return the key of the document that describes the permanent relation or function of the name in a
+    lookup; None for a name in another schema than ``default``, which has no documents."""
+    if isinstance(lookup, RoutineLookup):
+        return routine_key(lookup.parts[-1])
     parts, _ = lookup
     return relation_key(parts[-1]) if len(parts) == 1 or is_default(parts[:-1]) else None
 

@@ -3,8 +3,9 @@
 ``run`` has the shared parts. ``tables`` (with ``column_comments``), ``alteration`` (with ``columns`` and
 ``renaming``), ``modification`` (with ``changes``), ``indexes``, ``directories`` and ``caching`` (with
 ``copies``) change tables, views, directories and cached copies; ``inspection`` has SHOW and DESCRIBE;
-``settings`` has SET and USE, ``schemas`` CREATE, DROP and COMMENT ON SCHEMA; ``killing`` ends other sessions'
-queries; ``jobs`` has the statements of durable jobs, ``spark_targets`` the tables of Spark that jobs fill.
+``settings`` has SET and USE, ``schemas`` CREATE, DROP and COMMENT ON SCHEMA, ``routines`` SQL functions;
+``killing`` ends other sessions' queries; ``jobs`` has the statements of durable jobs, ``spark_targets`` the
+tables of Spark that jobs fill.
 """
 
 import time
@@ -20,6 +21,7 @@ from sqlfront.commands import (
     killing,
     modification,
     renaming,
+    routines,
     schemas,
     settings,
     tables,
@@ -27,6 +29,7 @@ from sqlfront.commands import (
 from sqlfront.commands.inspection import as_json, creation, describing, functions, listing, partitions
 from sqlfront.commands.run import CommandOutcome, StatementRun
 from sqlfront.results.result import Result
+from sqlfront_planner.statements.routine_structs import CreateFunction, DropFunction
 from sqlfront_planner.statements.structs import (
     AddColumns,
     AlterView,
@@ -110,6 +113,10 @@ def dispatch(run: StatementRun, statement: Statement) -> CommandOutcome:
             return caching.uncache(run, statement)
         case Drop():
             return tables.drop(run, statement)
+        case CreateFunction():
+            return routines.create_function(run, statement)
+        case DropFunction():
+            return routines.drop_function(run, statement)
         case CreateSchema():
             return schemas.create_schema(run, statement)
         case DropSchema():

@@ -39,6 +39,7 @@ from sqlfront_planner.catalog import (
     ViewEntry,
 )
 from sqlfront_planner.logical import LogicalPlan, LogicalScan
+from sqlfront_planner.routines import RoutineLookup
 from sqlfront_planner.statements.dotted_names import last_part
 from sqlfront_planner.statements.query_parser import parse_query
 from sqlfront_values import room
@@ -380,7 +381,18 @@ def dependents(run: StatementRun, name: str, before: Catalog) -> tuple[TableEntr
     directly or through other copies. Call this function after the name has got another meaning: a copy that
     enters the catalog later checks the meaning of its names itself. ``before``: the catalog before the
     change, in which a query of a dropped relation can still be bound."""
-    names, found = {last_part(name).lower()}, list[TableEntry]()
+    return _readers_of(run, last_part(name).lower(), before)
+
+
+def callers(run: StatementRun, function: str, before: Catalog) -> tuple[TableEntry, ...]:
+    """Return the catalog's entries of the views with a copy (CACHE TABLE) whose queries call the user's
+    ``function``, directly or through other copies. ``before``: as of :func:`dependents`."""
+    return _readers_of(run, _called(function), before)
+
+
+def _readers_of(run: StatementRun, name: str, before: Catalog) -> tuple[TableEntry, ...]:
+    """Return the entries of the views with a copy that read ``name``, a name of :func:`_names`."""
+    names, found = {name}, list[TableEntry]()
     waiting = [(entry, _names(run, entry, before)) for entry in cached_entries(run)]
     while True:
         more = [(entry, read) for entry, read in waiting if read & names]
@@ -394,7 +406,8 @@ def dependents(run: StatementRun, name: str, before: Catalog) -> tuple[TableEntr
 
 def _names(run: StatementRun, entry: TableEntry, before: Catalog) -> frozenset[str]:
     """The lower-case names of the relations that a cached view's query reads, now or in the catalog
-    ``before``; empty for a cached table, and for a query that can't be bound."""
+    ``before``, and of the users' functions that it calls (:func:`_called`); empty for a cached table, and for
+    a query that can't be bound."""
     origin, context = origin_of(entry), run.context
     if isinstance(origin, TableEntry):
         return frozenset()
@@ -404,7 +417,13 @@ def _names(run: StatementRun, entry: TableEntry, before: Catalog) -> frozenset[s
             seen = catalog.seen_by(origin)
             bound = bind_query(parse_query(origin.sql), seen, context.bind_settings, run.arguments)
             read.update(map(str.lower, bound.relations))
+            read.update(_called(key.parts[-1]) for key in bound.lookups if isinstance(key, RoutineLookup))
     return frozenset(read)
+
+
+def _called(function: str) -> str:
+    """Return the name of a function among the names of relations, which have no parentheses."""
+    return f"{function.lower()}()"
 
 
 def let_go(run: StatementRun, entries: tuple[TableEntry, ...]) -> None:

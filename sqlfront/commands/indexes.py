@@ -15,7 +15,8 @@ from sqlfront_connectors.base import Table
 from sqlfront_connectors.memory.keyed_table import KeyedTable
 from sqlfront_connectors.memory.segments.index import IndexDefinition
 from sqlfront_planner.catalog import Entry, TableEntry
-from sqlfront_planner.statements.structs import CreateIndex, CreateMode, DropIndex, ShowIndexes
+from sqlfront_planner.statements.create_mode import CreateMode
+from sqlfront_planner.statements.structs import CreateIndex, DropIndex, ShowIndexes
 from sqlfront_planner.table_changes.named_columns import named_columns
 from sqlfront_values.errors import NotSupportedError, spark_error
 from sqlfront_values.types import STRING, ddl, is_interval

@@ -41,12 +41,12 @@ from sqlfront_planner.binder import bind
 from sqlfront_planner.catalog import Entry, TableEntry, already_exists
 from sqlfront_planner.logical import LogicalPlan
 from sqlfront_planner.statement import parse
+from sqlfront_planner.statements.create_mode import CreateMode
 from sqlfront_planner.statements.directories import directory_target
 from sqlfront_planner.statements.dotted_names import name_parts
 from sqlfront_planner.statements.structs import (
     CancelJob,
     CreateJob,
-    CreateMode,
     CreateTable,
     DescribeJob,
     DropJob,

@@ -11,10 +11,10 @@ from sqlfront_planner.catalog import (
     FoundElsewhere,
     is_default,
 )
+from sqlfront_planner.statements.create_mode import CreateMode
 from sqlfront_planner.statements.dotted_names import check_permanent, name_parts
 from sqlfront_planner.statements.structs import (
     CommentOnSchema,
-    CreateMode,
     CreateSchema,
     DropSchema,
     SetCatalog,

@@ -49,10 +49,10 @@ from sqlfront_planner.catalog import (
 )
 from sqlfront_planner.logical import LogicalPlan
 from sqlfront_planner.relation_details import ColumnComments, RelationDetails
+from sqlfront_planner.statements.create_mode import CreateMode
 from sqlfront_planner.statements.dotted_names import check_permanent, last_part, name_parts
 from sqlfront_planner.statements.structs import (
     AlterView,
-    CreateMode,
     CreateTable,
     CreateView,
     Drop,
@@ -391,8 +391,8 @@ def _columns_of_view(
 ) -> tuple[pa.Schema | tuple[str, ...], tuple[str, ...] | None]:
     """Bind the view's query; return the columns of the query, and the names of the temporary relations that
     it reads. If only Spark can run the query of a temporary view, return the names of the columns, from
-    Spark, and None. Raises the binder's error, and FoundElsewhere for a permanent view that reads a copy of a
-    relation of Spark."""
+    Spark, and None. Raises the binder's error, INVALID_TEMP_OBJ_REFERENCE for a permanent view that calls a
+    temporary function, and FoundElsewhere for one that reads a copy of a relation of Spark."""
     context = run.context
     try:
         bound = bind_query(query, context.catalog, context.bind_settings, run.arguments)
@@ -404,6 +404,8 @@ def _columns_of_view(
         if theirs is None:
             raise
         return tuple(theirs), None
+    if not view.temporary and bound.routines:
+        raise _refers_to_temporary(view, bound.routines[0], "FUNCTION")
     if not view.temporary and context.spark is not None:
         context.spark.check_view(bound.plan)
     return bound.plan.schema, tuple(bound.temporary)
@@ -413,7 +415,7 @@ def _check_temporary(view: ViewEntry, read: tuple[str, ...] | None) -> None:
     """Raise INVALID_TEMP_OBJ_REFERENCE if the view is permanent and reads temporary relations; ``read``: the
     names of these, None = unknown."""
     if read and not view.temporary:
-        raise _refers_to_temporary(view, read[0])
+        raise _refers_to_temporary(view, read[0], "VIEW")
 
 
 def _seen(view: ViewEntry, read: tuple[str, ...] | None) -> frozenset[str] | None:
@@ -448,13 +450,13 @@ def _uncopied(entry: Entry) -> Entry:
     return origin if isinstance(origin, ViewEntry) else entry
 
 
-def _refers_to_temporary(view: ViewEntry, name: str) -> Error:
+def _refers_to_temporary(view: ViewEntry, name: str, kind: str) -> Error:
     made = f"`spark_catalog`.`default`.`{view.name}`"
     return spark_error(
         "INVALID_TEMP_OBJ_REFERENCE",
         f"Cannot create the persistent object {made} of the type VIEW because it references to the "
-        f"temporary object `{name}` of the type VIEW. Please make the temporary object `{name}` persistent, "
-        f"or make the persistent object {made} temporary.",
+        f"temporary object `{name}` of the type {kind}. Please make the temporary object `{name}` "
+        f"persistent, or make the persistent object {made} temporary.",
     )
 
 

@@ -9,10 +9,10 @@ from msgspec.structs import replace
 
 from sqlfront_planner.script import split_statements
 from sqlfront_planner.statement import is_about_jobs, only_reads, parse
+from sqlfront_planner.statements.create_mode import CreateMode
 from sqlfront_planner.statements.structs import (
     CancelJob,
     CreateJob,
-    CreateMode,
     CreateTable,
     DescribeColumn,
     DescribeJob,

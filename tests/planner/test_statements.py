@@ -5,11 +5,11 @@ import pytest
 
 from sqlfront_planner.script import split_statements
 from sqlfront_planner.statement import parse
+from sqlfront_planner.statements.create_mode import CreateMode
 from sqlfront_planner.statements.directories import directory_target
 from sqlfront_planner.statements.structs import (
     CacheTable,
     CreateIndex,
-    CreateMode,
     CreateTable,
     CreateView,
     Delete,

@@ -154,6 +154,17 @@ def test_sessions_have_tables_and_views_in_common(connect: Connect) -> None:
         ask(other, "SELECT * FROM t")
 
 
+def test_a_function_of_one_session_is_known_to_the_others(connect: Callable[[], sqlfront.Connection]) -> None:
+    one, other = connect(), connect()
+    one.session.sql("CREATE FUNCTION twice(x INT) RETURN x * 2")
+    assert ask(other, "SELECT twice(4)") == [(8,)]
+    other.session.sql("CREATE OR REPLACE FUNCTION twice(x INT) RETURN x + x + 1")
+    assert ask(one, "SELECT twice(4)") == [(9,)]
+    one.session.sql("DROP FUNCTION twice")
+    with pytest.raises(ProgrammingError, match="UNRESOLVED_ROUTINE"):
+        ask(other, "SELECT twice(4)")
+
+
 def test_tables_outlive_the_session_that_made_them(connect: Connect) -> None:
     with connect() as one:
         one.execute("CREATE TABLE t USING memory AS SELECT id FROM range(100)")

@@ -58,8 +58,9 @@ class Binding(msgspec.Struct, frozen=True):
     run, as the column of ``SELECT 5`` is named ``5``.
 
     ``relations`` are the names of the tables and views read, ``temporary`` the temporary relations among
-    them, ``lookups`` the catalog's lookups with the results, ``snapshots`` the tables read with their
-    versions. ``repeatable`` is False if the plan reads tables outside of the catalog (``format.`path```).
+    them, ``routines`` the temporary functions called, ``lookups`` the catalog's lookups with the results,
+    ``snapshots`` the tables read with their versions. ``repeatable`` is False if the plan reads tables
+    outside of the catalog (``format.`path```).
     """
 
     plan: LogicalPlan
@@ -71,6 +72,7 @@ class Binding(msgspec.Struct, frozen=True):
     titles: Mapping[int, Parameter]
     relations: tuple[str, ...]
     temporary: tuple[str, ...]
+    routines: tuple[str, ...]
     lookups: Lookups
     snapshots: tuple[tuple[Table, Snapshot], ...]
     repeatable: bool
@@ -124,6 +126,7 @@ def bind_query(
         context.titles,
         tuple(dict.fromkeys(context.relations)),
         tuple(context.temporary),
+        tuple(context.routines),
         pinned.lookups,
         tuple(context.snapshots()),
         not context.reads_paths,

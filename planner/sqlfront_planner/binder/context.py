@@ -21,6 +21,7 @@ from sqlfront_planner.catalog import Catalog
 from sqlfront_planner.expressions.closures import LambdaVariable
 from sqlfront_planner.expressions.rewriting import is_fixed
 from sqlfront_planner.logical import LogicalPlan, LogicalScan
+from sqlfront_planner.routines import Routine
 from sqlfront_planner.statistics.number_line import number_of
 from sqlfront_planner.tokens.marks import PositionalParameter
 from sqlfront_values import types
@@ -304,7 +305,9 @@ class StatementContext(msgspec.Struct):
     ``|>`` reads a star over columns that USING has merged, whose own names Spark still finds. ``uses`` counts
     the uses of common table expressions, ``depth`` the expressions and queries around the current node.
     ``zone`` is the session's time zone, as ``settings`` have it but for the query of a view that was made in
-    another zone.
+    another zone. ``routines_open`` are the SQL functions whose bodies are being bound, ``routines`` the names
+    of the temporary ones called outside of other functions' bodies, ``created`` the function that the
+    statement creates.
     """
 
     catalog: Catalog
@@ -333,6 +336,9 @@ class StatementContext(msgspec.Struct):
     uses: int = 0
     zone: str = ""
     has_merged: bool = False
+    routines_open: tuple[str, ...] = ()
+    routines: list[str] = msgspec.field(default_factory=list)
+    created: Routine | None = None
     _repeatable: set[int] = msgspec.field(default_factory=set)
     _held: list[LogicalPlan] = msgspec.field(default_factory=list)
     _filled: dict[int, Literal] = msgspec.field(default_factory=dict)

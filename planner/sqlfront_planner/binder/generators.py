@@ -16,6 +16,7 @@ from sqlfront_engine.generators import Generator
 from sqlfront_planner.binder.expressions.arguments import check_count, function_name
 from sqlfront_planner.binder.expressions.expression_binder import Clause, ExpressionBinder, cast_to
 from sqlfront_planner.binder.generator_calls import GeneratorCall, holds_generator
+from sqlfront_planner.binder.routines import calls as routine_calls
 from sqlfront_planner.binder.trees.handlers import failure, unsupported
 from sqlfront_planner.tokens.marks import FUNCTION_MARK
 from sqlfront_values import types
@@ -50,6 +51,7 @@ def bind_generator(binder: ExpressionBinder, call: exp.Anonymous) -> GeneratorCa
         raise unsupported("A star as a generator's argument", call)
     if any(map(holds_generator, call.expressions)):
         raise nested(binder, call)
+    routine_calls.refuse_in(binder, call, "Generate")
     if binder.clause is Clause.SELECT and call.find(exp.Window) is not None:
         raise unsupported("A window function in a generator's argument", call)
     if name == "stack":

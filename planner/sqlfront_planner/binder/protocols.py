@@ -12,7 +12,7 @@ from typing import Protocol
 from sqlglot import exp
 
 from sqlfront_planner.binder.context import StatementContext
-from sqlfront_planner.binder.scope import BoundQuery, Scope
+from sqlfront_planner.binder.scope import BoundQuery, Scope, ScopeColumn
 from sqlfront_planner.expressions.closures import LambdaVariable
 from sqlfront_values.expressions import Expr
 
@@ -39,8 +39,14 @@ class Queries(Protocol):
     def within(self, query: exp.Expr, scope: Scope) -> BoundQuery:
         """Bind a subquery that stands in an expression; ``scope`` is the scope of that expression."""
 
-    def alone(self) -> "Queries":
-        """Return a binder without common table expressions in scope, for a view's query."""
+    @property
+    def given(self) -> tuple[ScopeColumn, ...]:
+        """The parameters of the SQL function whose body is being bound, as far as the arguments read no
+        row."""
+
+    def alone(self, given: tuple[ScopeColumn, ...] = ()) -> "Queries":
+        """Return a binder without common table expressions in scope, for a view's query or the body of a SQL
+        function with the parameters ``given``."""
 
     def common_table(self, name: str) -> BoundQuery | None:
         """Return the common table expression with that name, in any case; None if no such expression is in

@@ -16,7 +16,7 @@ from sqlfront_planner.binder.distribution import CLAUSES, check_distribution, so
 from sqlfront_planner.binder.expressions.expression_binder import Clause, ExpressionBinder, cast_to
 from sqlfront_planner.binder.names import shown_names
 from sqlfront_planner.binder.relations import from_clause
-from sqlfront_planner.binder.scope import EMPTY_SCOPE, BoundQuery, Scope, output_scope
+from sqlfront_planner.binder.scope import EMPTY_SCOPE, BoundQuery, Scope, ScopeColumn, output_scope
 from sqlfront_planner.binder.select import bind_select
 from sqlfront_planner.binder.sorting import bind_order, check_rows_comparable, sorted_plan
 from sqlfront_planner.binder.trees.handlers import failure, refuse_unknown, span, unsupported
@@ -52,11 +52,15 @@ class QueryBinder(msgspec.Struct, frozen=True):
     ``enclosing`` is the scope of the expression that contains the subquery being bound, None outside of
     subqueries. In Spark, FROM and WITH of the subquery may read that scope; here a column of it is refused
     with NotSupportedError.
+
+    ``given`` are the parameters of a SQL function whose body is being bound, as far as the arguments read no
+    row: names anywhere in the body find them.
     """
 
     context: StatementContext
     common: Mapping[str, BoundQuery] = msgspec.field(default_factory=lambda: MappingProxyType({}))
     enclosing: Scope | None = None
+    given: tuple[ScopeColumn, ...] = ()
 
     def bind(self, query: exp.Expr, parent: Scope | None = None) -> BoundQuery:
         """Bind a query. ``parent`` is the scope of the enclosing query, whose columns a subquery may read;
@@ -84,10 +88,10 @@ class QueryBinder(msgspec.Struct, frozen=True):
             known = self.context.subqueries[key] = query, scope, bound
         return known[2]
 
-    def alone(self) -> "QueryBinder":
-        """Return a binder for a view's query, which doesn't see the common table expressions of the query
-        that uses the view."""
-        return QueryBinder(self.context)
+    def alone(self, given: tuple[ScopeColumn, ...] = ()) -> "QueryBinder":
+        """Return a binder for a view's query or a SQL function's body, which doesn't see the common table
+        expressions of the query that uses it. ``given``: the function's parameters."""
+        return QueryBinder(self.context, given=given)
 
     def common_table(self, name: str) -> BoundQuery | None:
         """Return the common table expression with that name, in any case; None if no such expression is in

@@ -16,6 +16,7 @@ from sqlfront_planner.binder.functions.aggregates import (
     constant_arguments,
     filter_condition,
 )
+from sqlfront_planner.binder.routines import calls as routine_calls
 from sqlfront_planner.binder.trees.handlers import failure, handles, refuse_unknown, unsupported
 from sqlfront_planner.binder.trees.sort_orders import sort_order
 from sqlfront_planner.binder.window_frames import WHOLE, window_frame
@@ -180,6 +181,7 @@ def _call(
         return _ranking(binder, node, entry, window, order, ignore_nulls=bool(ignore_nulls))
     if lookup_aggregate(name) is None:
         binder.bind(node)  # raises the error that names an unknown function
+        routine_calls.refuse_in(binder, node, "Window")
         raise failure(
             "UNSUPPORTED_EXPR_FOR_WINDOW",
             f'Expression "{binder.name(node)}" not supported within a window function.',

@@ -8,6 +8,7 @@ import lark
 import pyarrow as pa
 
 from sqlfront_planner.relation_details import RelationDetails, changed
+from sqlfront_planner.statements.create_mode import CreateMode
 from sqlfront_planner.statements.declarations import (
     ColumnDeclaration,
     declaration,
@@ -32,7 +33,6 @@ from sqlfront_planner.statements.structs import (
     CommentOnTable,
     CreateIndex,
     CreateJob,
-    CreateMode,
     CreateSchema,
     CreateTable,
     CreateView,

@@ -14,7 +14,8 @@ from typing import Final
 
 import lark
 
-from sqlfront_planner.statements import modification_parser
+from sqlfront_planner.routines import RoutineParameter
+from sqlfront_planner.statements import modification_parser, routine_parser
 from sqlfront_planner.statements.command_builder import StatementBuilder
 from sqlfront_planner.statements.grammar_parser import grammar_text, load_parser
 from sqlfront_planner.statements.query_parser import lead
@@ -111,6 +112,8 @@ def parse_command(sql: str, word: str, start: int, parse_from: ParseFrom) -> Sta
         return modification_parser.parse_delete(sql, start)
     if word == "UPDATE":
         return modification_parser.parse_update(sql, start)
+    if word in ("CREATE", "DROP") and routine_parser.is_about_function(sql, start):
+        return routine_parser.parse_function(sql, start, partial(_routine_column, parse_from=parse_from))
     if word == "REFRESH" and (path := _refreshed_path(sql, start)) is not None:
         return path
     if word not in _GRAMMAR_WORDS:
@@ -130,6 +133,29 @@ def parse_command(sql: str, word: str, start: int, parse_from: ParseFrom) -> Sta
         raise
     assert isinstance(statement, Statement)
     return statement
+
+
+def _routine_column(text: str, parse_from: ParseFrom) -> RoutineParameter:
+    """Parse a parameter or a returned column of a SQL function, without a default, as a column of CREATE
+    TABLE. Raises Spark's errors for types, and for NOT NULL."""
+    try:
+        parsed = parse_from(f"CREATE TABLE t ({text})", 0)
+    except NotSupportedError as error:
+        if (error.condition is None and "VARCHAR" in error.message) or "CHAR" in error.message:
+            raise spark_error(
+                "UNSUPPORTED_CHAR_OR_VARCHAR_AS_STRING",
+                "The char/varchar type can't be used in the table schema.",
+            ) from None
+        raise
+    assert isinstance(parsed, CreateTable)
+    assert parsed.schema is not None
+    (field,) = parsed.schema
+    if parsed.details.required:
+        raise spark_error(
+            "USER_DEFINED_FUNCTIONS.NOT_NULL_ON_FUNCTION_PARAMETERS",
+            f"User defined function is invalid: Cannot specify NOT NULL on function parameters: {text}",
+        )
+    return RoutineParameter(field.name, field.type, None, parsed.details.comment_of(field.name))
 
 
 def _tree(text: str) -> lark.ParseTree:

@@ -8,6 +8,8 @@ import pyarrow as pa
 from sqlglot import exp
 
 from sqlfront_planner.relation_details import NO_COMMENTS, NO_DETAILS, ColumnComments, RelationDetails
+from sqlfront_planner.statements.create_mode import CreateMode
+from sqlfront_planner.statements.routine_structs import CreateFunction, DropFunction
 
 
 class Query(msgspec.Struct, frozen=True):
@@ -65,17 +67,6 @@ class Explain(msgspec.Struct, frozen=True):
     mode: ExplainMode
     query: Query
     format: ExplainFormat = ExplainFormat.TEXT
-
-
-class CreateMode(Enum):
-    """The effect of CREATE if a relation, or a job, of the same name exists."""
-
-    ERROR = "error"
-    """CREATE: raise an error."""
-    REPLACE = "or replace"
-    """CREATE OR REPLACE: the new one replaces the present one."""
-    SKIP = "if not exists"
-    """CREATE ... IF NOT EXISTS: keep the present one."""
 
 
 class RelationScope(Enum):
@@ -621,6 +612,8 @@ Statement = (
     | RefreshTable
     | RepairTable
     | KillQuery
+    | CreateFunction
+    | DropFunction
     | CreateJob
     | ExplainJob
     | ShowJobs

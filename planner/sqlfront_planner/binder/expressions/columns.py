@@ -8,15 +8,14 @@ from msgspec.structs import replace
 from sqlglot import exp
 
 from sqlfront_planner.binder.collected_calls import GroupingCall
-from sqlfront_planner.binder.expressions.arguments import unresolved_routine
 from sqlfront_planner.binder.expressions.collections import subscript
 from sqlfront_planner.binder.expressions.expression_binder import Clause, ExpressionBinder, OutputNames
 from sqlfront_planner.binder.names.shown_names import quoted, unknown_column
+from sqlfront_planner.binder.routines import calls as routine_calls
 from sqlfront_planner.binder.scope import Match, Scope
 from sqlfront_planner.binder.trees.handlers import failure, handles, parts_of, unsupported
 from sqlfront_planner.expressions.rewriting import columns_to_outer, is_deterministic
 from sqlfront_planner.expressions.same_meaning import is_same
-from sqlfront_planner.tokens.marks import FUNCTION_MARK
 from sqlfront_values.errors import Error
 from sqlfront_values.expressions import Call, Column, Expr, Literal, RunValue, columns_used
 from sqlfront_values.types import BIGINT, STRING
@@ -53,11 +52,11 @@ def bind_star(binder: ExpressionBinder, node: exp.Star) -> Expr:
 
 @handles(exp.Dot, arguments="this expression")
 def bind_dot(binder: ExpressionBinder, node: exp.Dot) -> Expr:
-    """Bind the access to a field of an expression's value, as in ``a[0].b``. Raises UNRESOLVED_ROUTINE for a
-    function call with a qualified name."""
+    """Bind the access to a field of an expression's value, as in ``a[0].b``, or a function call with a
+    qualified name."""
     field = node.expression
     if not isinstance(field, exp.Identifier):
-        raise unresolved_routine(node.sql("spark").replace(FUNCTION_MARK, "").partition("(")[0], node)
+        return routine_calls.qualified_call(binder, node)
     return field_of(binder, binder.bind(node.this), field.name, node)
 
 
@@ -105,6 +104,8 @@ def resolve(binder: ExpressionBinder, parts: tuple[str, ...], node: exp.Expr) ->
         expression = _output(binder, parts, node)
     if expression is None:
         expression = _outer(binder, parts, node)
+    if expression is None and binder.queries.given:
+        expression = _parameter(binder, parts, node)
     if expression is None and len(parts) == 1:
         expression = _implied(binder, parts[0].lower(), node)
     if expression is None and output is not None and binder.inside_aggregate:
@@ -296,18 +297,40 @@ def _outer(binder: ExpressionBinder, parts: tuple[str, ...], node: exp.Expr) -> 
     parent = binder.scope.parent
     enclosing = binder.queries.enclosing
     if parent is None:
-        if enclosing is not None and enclosing.resolve(parts) is not None:
+        match = None if enclosing is None else enclosing.resolve(parts)
+        if match is not None and not _is_given(binder, match):
             raise unsupported("A column of the enclosing query inside of FROM or WITH of a subquery", node)
         return None
     match = parent.resolve(parts)
     if match is None:
-        if _is_further_out(parent.parent, parts):
+        if not binder.queries.given and _is_further_out(parent.parent, parts):
             known = [(*column.qualifier, column.name) for column in binder.scope.visible()]
             error = unresolved(known, parts, node)
             error.message += " A subquery reads columns of the query directly around it only."
             raise error
         return None
     return _fields(binder, columns_to_outer(_only(match, parts, node)), parts[match.parts :], node)
+
+
+def _parameter(binder: ExpressionBinder, parts: tuple[str, ...], node: exp.Expr) -> Expr | None:
+    """Return the argument of the SQL function's parameter that ``parts`` name, further parts being fields of
+    it; None if the function has no such parameter."""
+    match = Scope(binder.queries.given, 0).resolve(parts)
+    if match is not None and binder.clause is Clause.VALUES and columns_used(match.columns[0].expression):
+        raise failure(
+            "INVALID_INLINE_TABLE.CANNOT_EVALUATE_EXPRESSION_IN_INLINE_TABLE",
+            f'Invalid inline table. Cannot evaluate the expression "outer({".".join(parts)})" in inline '
+            "table definition.",
+            node,
+        )
+    return None if match is None else _fields(binder, _only(match, parts, node), parts[match.parts :], node)
+
+
+def _is_given(binder: ExpressionBinder, match: Match) -> bool:
+    """Return whether the columns found are parameters of the SQL function, which names find anywhere in its
+    body."""
+    given = [column.expression for column in binder.queries.given]
+    return all(any(column.expression is item for item in given) for column in match.columns)
 
 
 def _is_further_out(scope: Scope | None, parts: tuple[str, ...]) -> bool:

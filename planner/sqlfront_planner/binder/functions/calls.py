@@ -34,7 +34,10 @@ from sqlfront_planner.binder.functions.switched_off import SWITCHED_OFF
 from sqlfront_planner.binder.functions.text_conversions import TEXT_CONVERSIONS
 from sqlfront_planner.binder.functions.time_buckets import TIME_BUCKETS
 from sqlfront_planner.binder.generator_calls import GENERATORS
+from sqlfront_planner.binder.names import routine_names
 from sqlfront_planner.binder.names.shown_names import quoted
+from sqlfront_planner.binder.names.spark_functions import CALLABLE
+from sqlfront_planner.binder.routines import calls as routine_calls
 from sqlfront_planner.binder.scope import columns_of_star
 from sqlfront_planner.binder.trees.handlers import failure, handles, unsupported
 from sqlfront_values import types
@@ -45,6 +48,9 @@ from sqlfront_values.functions.windows.registry import lookup_window
 from sqlfront_values.types import BIGINT, DATE, INT, STRING, TIMESTAMP, TIMESTAMP_NTZ
 
 _ALIASES: Final = {"regexp": "rlike"}
+
+#: Spark's functions whose arguments may have names.
+_NAMING: Final = frozenset({"count_min_sketch", "explode", "explode_outer", "mask", "variant_explode"})
 
 #: Functions that are casts, as ``int(x)``.
 CAST_FUNCTIONS: Final[dict[str, pa.DataType]] = {
@@ -99,7 +105,7 @@ def bind_call(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
     that can't be called: NotSupportedError if Spark has the function, else NOT_A_SCALAR_FUNCTION or
     UNRESOLVED_ROUTINE."""
     name = function_name(node)
-    if any(part.is_star for part in node.expressions) and lookup_aggregate(name) is None:
+    if any(part.is_star for part in node.expressions) and lookup_aggregate(name) is None and name in CALLABLE:
         node = _with_all_columns(binder, node)
     special = SPECIAL.get(name)
     if special is not None:
@@ -119,9 +125,27 @@ def bind_call(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
     if name in GENERATORS:
         raise generators.misplaced(binder, node)
     if name in NOT_CALLABLE or registry.lookup(name) is None:
+        routine = None if name in CALLABLE else routine_names.find_routine(binder, (function_name(node),))
+        if routine is not None:
+            return routine_calls.bind_routine(binder, routine, node)
         raise no_such_function(name, node)
     _refuse_distinct(name, node)
     return call_function(binder, name, binder.bind_all(node.expressions), node)
+
+
+@handles(exp.Kwarg, arguments="this expression")
+def bind_named_argument(binder: ExpressionBinder, node: exp.Kwarg) -> Expr:
+    """Raise an error for ``name => value`` in a call of one of Spark's functions: NotSupportedError for a
+    function that has named arguments, else NAMED_PARAMETERS_NOT_SUPPORTED."""
+    name = function_name(node.parent) if isinstance(node.parent, exp.Anonymous) else ""
+    if not name or name in _NAMING:
+        raise unsupported("An argument with a name", node)
+    raise failure(
+        "NAMED_PARAMETERS_NOT_SUPPORTED",
+        f"Named parameters are not supported for function {quoted((name,))}; please retry the query with "
+        "positional arguments to the function call instead.",
+        node,
+    )
 
 
 def _with_all_columns(binder: ExpressionBinder, node: exp.Anonymous) -> exp.Anonymous:

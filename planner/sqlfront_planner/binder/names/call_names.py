@@ -8,8 +8,9 @@ from typing import Final
 import pyarrow as pa
 from sqlglot import exp
 
-from sqlfront_planner.binder.names import lambda_names
+from sqlfront_planner.binder.names import lambda_names, routine_names
 from sqlfront_planner.binder.names.shown_names import quoted
+from sqlfront_planner.binder.names.spark_functions import CALLABLE
 from sqlfront_planner.binder.protocols import Binder
 from sqlfront_planner.binder.scope import star_columns
 from sqlfront_planner.tokens.marks import FUNCTION_MARK
@@ -142,6 +143,10 @@ def call_text(node: exp.Expr, binder: Binder, text: Text) -> str:
     the text of an argument's node."""
     written = node.this if isinstance(node.this, str) else node.this.name
     name = str(written).removeprefix(FUNCTION_MARK).lower()
+    if name not in CALLABLE and isinstance(node, exp.Anonymous):
+        routine = routine_names.find_routine(binder, (name,))
+        if routine is not None:
+            return routine_names.routine_text(binder, routine, node, text)
     if lambda_names.takes_lambdas(name, len(node.expressions)):
         return f"{name}({', '.join(lambda_names.argument_texts(name, node, text))})"
     special = _CALLS.get(name)

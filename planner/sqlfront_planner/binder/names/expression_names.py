@@ -14,7 +14,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from sqlfront_planner.binder.context import MovedBy
-from sqlfront_planner.binder.names import call_names, lambda_names, window_names
+from sqlfront_planner.binder.names import call_names, lambda_names, routine_names, window_names
 from sqlfront_planner.binder.trees import chains, interval_literals, precedence, type_names
 from sqlfront_planner.binder.trees.constants import CURRENT, constant_text, negative_literal, number
 from sqlfront_planner.binder.trees.handlers import field_name, parts_of, unparenthesized
@@ -391,6 +391,8 @@ def _bracket(node: exp.Expr, binder: "Binder") -> str:
 
 def _dot(node: exp.Expr, binder: "Binder") -> str:
     assert isinstance(node, exp.Dot)
+    if isinstance(node.expression, exp.Anonymous):
+        return routine_names.qualified_text(binder, node, _text(binder))
     whole, name = name_of(node.this, binder), node.expression.name
     is_map = not isinstance(node.this, exp.Column) and pa.types.is_map(binder.bind(node.this).type)
     return f"{whole}[{name}]" if is_map else f"{whole}.{name}"

@@ -15,15 +15,19 @@ from sqlfront_connectors.base import Table
 from sqlfront_engine.join_kinds import JoinKind
 from sqlfront_planner import types as coercion
 from sqlfront_planner.binder import pipe_steps
+from sqlfront_planner.binder.expressions.arguments import function_name
 from sqlfront_planner.binder.expressions.expression_binder import Clause, ExpressionBinder, cast_to
 from sqlfront_planner.binder.expressions.literals import literal_of
 from sqlfront_planner.binder.generator_calls import generator_of
 from sqlfront_planner.binder.names import shown_names
+from sqlfront_planner.binder.names.spark_functions import IN_FROM
 from sqlfront_planner.binder.protocols import Queries
 from sqlfront_planner.binder.relations import joins, laterals, pivots, samples, table_functions
+from sqlfront_planner.binder.relations.aliases import aliased, wrong_arity
 from sqlfront_planner.binder.relations.view_columns import as_created
 from sqlfront_planner.binder.relations.view_zones import refuse_other_zone
-from sqlfront_planner.binder.scope import BoundQuery, Relation, Scope, ScopeColumn, named, relation
+from sqlfront_planner.binder.routines import tables as routine_tables
+from sqlfront_planner.binder.scope import BoundQuery, Relation, Scope, relation
 from sqlfront_planner.binder.trees.handlers import failure, refuse_unknown, span, unparenthesized, unsupported
 from sqlfront_planner.catalog import TableEntry, ViewEntry
 from sqlfront_planner.expressions.rewriting import is_deterministic
@@ -78,7 +82,7 @@ def _whole_relation(queries: Queries, node: exp.Expr) -> Relation:
             return _derived(queries, node)
         case exp.Values():
             refuse_unknown(node, frozenset({"expressions", "alias", "pivots"}))
-            return _aliased(inline_table(queries, node), node, rename_values=True)
+            return aliased(inline_table(queries, node), node, rename_values=True)
         case exp.Lateral():
             raise unsupported("LATERAL VIEW" if node.args.get("view") else "A LATERAL subquery", node)
         case _:
@@ -115,27 +119,32 @@ def _joined(queries: Queries, left: Relation, node: exp.Join, parent: Scope | No
 
 def _table(queries: Queries, node: exp.Table) -> Relation:
     if isinstance(node.this, exp.Anonymous):
-        refuse_unknown(node, frozenset({"this", "alias", "pivots", "sample"}))
-        if (call := generator_of(node.this)) is not None:
+        refuse_unknown(node, frozenset({"this", "db", "catalog", "alias", "pivots", "sample"}))
+        is_qualified = bool(node.args.get("db") or node.args.get("catalog"))
+        if not is_qualified and (call := generator_of(node.this)) is not None:
             return laterals.table_of_generator(queries, call, node)
+        if is_qualified or function_name(node.this) not in IN_FROM:
+            found = routine_tables.table_routine(queries, node)
+            if found is not None:
+                return aliased(routine_tables.routine_relation(queries, *found), node)
         table_of = table_functions.table_function(queries, node.this, node)
-        return _aliased(_scan(queries, table_of, "range", ()), node)
+        return aliased(_scan(queries, table_of, "range", ()), node)
     refuse_unknown(node, frozenset({"this", "db", "catalog", "alias", "pivots", "sample"}))
     parts = tuple(part.name for part in node.parts)
     if len(parts) == 1:
         common = queries.common_table(parts[0])
         if common is not None:
-            return _aliased(Relation(common.plan, relation(common.names, common.plan.row(), parts)), node)
+            return aliased(Relation(common.plan, relation(common.names, common.plan.row(), parts)), node)
     context = queries.context
     entry = context.catalog.lookup(parts)
     if entry is not None and entry.temporary:
         context.temporary.append(entry.name)
     if isinstance(entry, ViewEntry):
         context.relations.append(entry.name)
-        return _aliased(_view(queries, entry, node), node)
+        return aliased(_view(queries, entry, node), node)
     if isinstance(entry, TableEntry):
         context.relations.append(entry.name)
-        return _aliased(_scan(queries, entry.table, entry.name, entry.qualifier), node)
+        return aliased(_scan(queries, entry.table, entry.name, entry.qualifier), node)
     try:
         table = context.path_table(parts)
     except Error as error:
@@ -144,7 +153,7 @@ def _table(queries: Queries, node: exp.Table) -> Relation:
     if table is None:
         raise _not_found(queries, parts, node)
     name = f"{parts[0].lower()}.`{parts[1]}`"
-    return _aliased(_scan(queries, table, name, (parts[0].lower(), parts[1].lower())), node)
+    return aliased(_scan(queries, table, name, (parts[0].lower(), parts[1].lower())), node)
 
 
 def _scan(queries: Queries, table: Table, name: str, qualifier: tuple[str, ...]) -> Relation:
@@ -157,7 +166,7 @@ def _view(queries: Queries, entry: ViewEntry, node: exp.Table) -> Relation:
     bound = _view_query(queries, entry, node)
     names = entry.columns or bound.names
     if len(names) != bound.plan.width:
-        raise _arity(bound.plan.width, len(names), node)
+        raise wrong_arity(bound.plan.width, len(names), node)
     plan = bound.plan
     if _view_key(entry) in queries.context.views:
         plan = queries.context.shared(plan, entry.name)
@@ -215,14 +224,14 @@ def _derived(queries: Queries, node: exp.Subquery) -> Relation:
     inner = node.this
     if isinstance(inner, exp.Table | exp.Subquery | exp.Values) and not _is_query(inner):
         refuse_unknown(node, _DERIVED)
-        return _aliased(_parenthesized(queries, inner), node)
+        return aliased(_parenthesized(queries, inner), node)
     refuse_unknown(node, _DERIVED | {"with_", "order", "limit", "offset"})
     is_piped = pipe_steps.mark_of(node) is not None
     bound = queries.bind(_with_modifiers(node), queries.enclosing if is_piped else None)
     if is_piped:
         queries.context.has_merged |= node.find(exp.Join) is not None
         return Relation(bound.plan, pipe_steps.columns_of(bound))
-    return _aliased(Relation(bound.plan, relation(bound.names, bound.plan.row())), node)
+    return aliased(Relation(bound.plan, relation(bound.names, bound.plan.row())), node)
 
 
 def _is_query(node: exp.Expr) -> bool:
@@ -249,53 +258,6 @@ def _parenthesized(queries: Queries, node: exp.Expr) -> Relation:
     for join in following:
         group = _joined(queries, group, join, None)
     return group
-
-
-def _aliased(source: Relation, node: exp.Expr, *, rename_values: bool = False) -> Relation:
-    """Return the relation under the alias of ``node``, with the columns renamed if the alias lists names;
-    without an alias return ``source``. ``rename_values``: the relation is VALUES, for which a wrong number of
-    names raises INVALID_INLINE_TABLE instead of ASSIGNMENT_ARITY_MISMATCH."""
-    alias = node.args.get("alias")
-    if alias is None:
-        return source
-    refuse_unknown(alias, frozenset({"this", "columns"}))
-    columns = tuple(source.columns)
-    renamed = [item.name for item in alias.args.get("columns") or []]
-    if renamed:
-        visible = [column for column in columns if not column.hidden]
-        if len(renamed) != len(visible):
-            if rename_values:
-                raise failure(
-                    "INVALID_INLINE_TABLE.NUM_COLUMNS_MISMATCH",
-                    f"Invalid inline table. Inline table expected {len(renamed)} columns but found "
-                    f"{len(visible)} columns in "
-                    "row 0.",
-                    node,
-                )
-            raise _arity(len(visible), len(renamed), node)
-        columns = tuple(
-            ScopeColumn(name, column.expression) for name, column in zip(renamed, visible, strict=True)
-        )
-    name = alias.this
-    qualifier = (name.name.lower(),) if name is not None else ()
-    return Relation(
-        source.plan,
-        tuple(
-            ScopeColumn(column.name, named(column.expression, column.name), qualifier)
-            for column in columns
-            if not column.hidden
-        ),
-    )
-
-
-def _arity(wanted: int, given: int, node: exp.Expr) -> Exception:
-    return failure(
-        "ASSIGNMENT_ARITY_MISMATCH",
-        f"The number of columns or variables assigned or aliased: {wanted} does not match the number of "
-        "source expressions: "
-        f"{given}.",
-        node,
-    )
 
 
 # ---- VALUES
