@@ -161,7 +161,7 @@ def test_a_function_of_one_session_is_known_to_the_others(connect: Callable[[], 
     other.session.sql("CREATE OR REPLACE FUNCTION twice(x INT) RETURN x + x + 1")
     assert ask(one, "SELECT twice(4)") == [(9,)]
     one.session.sql("DROP FUNCTION twice")
-    with pytest.raises(ProgrammingError, match="UNRESOLVED_ROUTINE"):
+    with pytest.raises(sqlfront.ProgrammingError, match="UNRESOLVED_ROUTINE"):
         ask(other, "SELECT twice(4)")
 
 

@@ -7,6 +7,8 @@ import sqlfront
 from sqlfront.session import Session
 from sqlfront_values.errors import ProgrammingError
 
+TABLE = "CREATE TABLE t USING memory CLUSTERED BY (k) INTO 7 BUCKETS AS SELECT id AS k FROM range(50)"
+
 
 @pytest.fixture
 def session() -> Session:
