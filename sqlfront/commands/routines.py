@@ -5,9 +5,9 @@ from typing import Final
 
 from sqlfront.commands.copies import callers, let_go
 from sqlfront.commands.run import NOTHING, CommandOutcome, StatementRun, check_new_home, check_single_schema
+from sqlfront_planner.binder import routine_creation
 from sqlfront_planner.binder.names.shown_names import quoted
 from sqlfront_planner.binder.names.spark_functions import CALLABLE, TABLES
-from sqlfront_planner.binder.routines import creation
 from sqlfront_planner.catalog import DEFAULT_DATABASE, FoundElsewhere, is_default
 from sqlfront_planner.routines import Routine, is_builtin
 from sqlfront_planner.statements.create_mode import CreateMode
@@ -22,7 +22,7 @@ def create_function(run: StatementRun, statement: CreateFunction) -> CommandOutc
     """CREATE FUNCTION: check the function's parameters and body, and add the function to the catalog, a
     temporary one to this session alone. Raises ROUTINE_ALREADY_EXISTS without OR REPLACE or IF NOT EXISTS,
     CYCLIC_FUNCTION_REFERENCE, INVALID_TEMP_OBJ_REFERENCE, and the errors of
-    :func:`~sqlfront_planner.binder.routines.creation.checked_routine`. With a Spark session beside, raises
+    :func:`~sqlfront_planner.binder.routine_creation.checked_routine`. With a Spark session beside, raises
     FoundElsewhere: Spark makes the function."""
     if run.spark is not None:
         raise FoundElsewhere(_BESIDE_SPARK)
@@ -45,7 +45,7 @@ def create_function(run: StatementRun, statement: CreateFunction) -> CommandOutc
         settings.time_zone,
         time.time(),
     )
-    checked = creation.checked_routine(draft, catalog, settings, is_table=statement.is_table)
+    checked = routine_creation.checked_routine(draft, catalog, settings, is_table=statement.is_table)
     if not temporary:
         for kind, names in (("VIEW", checked.relations), ("FUNCTION", checked.routines)):
             if names:

@@ -9,14 +9,23 @@ constructs by name.
 Reading order: :mod:`.query` (WITH, set operations, LIMIT) and :mod:`.select` (one SELECT) bind queries by
 clause, with :mod:`.relations` (FROM), :mod:`.groups`, :mod:`.windows` and :mod:`.sorting`. Expressions go
 through :mod:`.trees` (the table of handlers), :mod:`.expressions` and :mod:`.functions`; :mod:`.names` makes
-result-column names. :mod:`.protocols` connects these parts; :mod:`.context` is the shared state of one
-statement, :mod:`.scope` resolves names. :mod:`.collected_calls` holds the calls of one SELECT,
-:mod:`.lateral_aliases` the columns that later columns read, :mod:`.outer_columns` the rules on correlation.
+result-column names; :mod:`.routines` binds SQL functions, and :mod:`.routine_creation` checks new ones.
+:mod:`.protocols` connects these parts; :mod:`.context` is the shared state of one statement, :mod:`.scope`
+resolves names. :mod:`.collected_calls` holds the calls of one SELECT, :mod:`.lateral_aliases` the columns
+that later columns read, :mod:`.outer_columns` the rules on correlation.
 """
 
 from sqlfront_values.lazy_modules import lazy_submodules
 
-lazy_submodules(__name__, "generators", "lateral_aliases", "outer_columns", "selected_generators", "windows")
+lazy_submodules(
+    __name__,
+    "generators",
+    "lateral_aliases",
+    "outer_columns",
+    "routine_creation",
+    "selected_generators",
+    "windows",
+)
 
 from collections.abc import Mapping, Sequence
 from typing import Final

@@ -11,7 +11,6 @@ from sqlfront_planner.binder.collected_calls import GroupingCall
 from sqlfront_planner.binder.expressions.collections import subscript
 from sqlfront_planner.binder.expressions.expression_binder import Clause, ExpressionBinder, OutputNames
 from sqlfront_planner.binder.names.shown_names import quoted, unknown_column
-from sqlfront_planner.binder.routines import calls as routine_calls
 from sqlfront_planner.binder.scope import Match, Scope
 from sqlfront_planner.binder.trees.handlers import failure, handles, parts_of, unsupported
 from sqlfront_planner.expressions.rewriting import columns_to_outer, is_deterministic
@@ -48,16 +47,6 @@ def bind_star(binder: ExpressionBinder, node: exp.Star) -> Expr:
     """Raise INVALID_USAGE_OF_STAR_OR_REGEX for a star at a place where SQL allows none. Select lists,
     ``count(*)`` and ``struct(*)`` are bound elsewhere."""
     raise failure("INVALID_USAGE_OF_STAR_OR_REGEX", f"Invalid usage of '*' in {binder.clause.value}.", node)
-
-
-@handles(exp.Dot, arguments="this expression")
-def bind_dot(binder: ExpressionBinder, node: exp.Dot) -> Expr:
-    """Bind the access to a field of an expression's value, as in ``a[0].b``, or a function call with a
-    qualified name."""
-    field = node.expression
-    if not isinstance(field, exp.Identifier):
-        return routine_calls.qualified_call(binder, node)
-    return field_of(binder, binder.bind(node.this), field.name, node)
 
 
 @handles(exp.Bracket, arguments="this expressions")

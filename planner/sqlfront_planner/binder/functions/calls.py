@@ -21,6 +21,7 @@ from sqlfront_planner.binder.expressions.arguments import (
 from sqlfront_planner.binder.expressions.calendar_intervals import CALENDAR_INTERVALS
 from sqlfront_planner.binder.expressions.casts import explicit_cast
 from sqlfront_planner.binder.expressions.collections import COLLECTION_FUNCTIONS
+from sqlfront_planner.binder.expressions.columns import field_of
 from sqlfront_planner.binder.expressions.conditionals import CONDITIONAL_FUNCTIONS
 from sqlfront_planner.binder.expressions.expression_binder import ExpressionBinder
 from sqlfront_planner.binder.expressions.operators import arithmetic, concatenation
@@ -131,6 +132,16 @@ def bind_call(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
         raise no_such_function(name, node)
     _refuse_distinct(name, node)
     return call_function(binder, name, binder.bind_all(node.expressions), node)
+
+
+@handles(exp.Dot, arguments="this expression")
+def bind_dot(binder: ExpressionBinder, node: exp.Dot) -> Expr:
+    """Bind the access to a field of an expression's value, as in ``a[0].b``, or a function call with a
+    qualified name."""
+    field = node.expression
+    if not isinstance(field, exp.Identifier):
+        return routine_calls.qualified_call(binder, node)
+    return field_of(binder, binder.bind(node.this), field.name, node)
 
 
 @handles(exp.Kwarg, arguments="this expression")

@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 from sqlglot import exp
 
+from sqlfront_planner.binder.names.routine_arguments import assigned
 from sqlfront_planner.binder.names.shown_names import quoted
 from sqlfront_planner.binder.protocols import Binder
-from sqlfront_planner.binder.routines.arguments import assigned
 from sqlfront_planner.binder.scope import columns_of_star
 from sqlfront_planner.binder.trees.handlers import failure
 from sqlfront_planner.catalog import Catalog

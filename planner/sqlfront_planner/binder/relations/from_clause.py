@@ -25,10 +25,10 @@ from sqlfront_planner.binder.protocols import Queries
 from sqlfront_planner.binder.relations import joins, laterals, pivots, samples, table_functions
 from sqlfront_planner.binder.relations.aliases import aliased, wrong_arity
 from sqlfront_planner.binder.relations.view_columns import as_created
-from sqlfront_planner.binder.relations.view_zones import refuse_other_zone
 from sqlfront_planner.binder.routines import tables as routine_tables
 from sqlfront_planner.binder.scope import BoundQuery, Relation, Scope, relation
 from sqlfront_planner.binder.trees.handlers import failure, refuse_unknown, span, unparenthesized, unsupported
+from sqlfront_planner.binder.view_zones import refuse_other_zone
 from sqlfront_planner.catalog import TableEntry, ViewEntry
 from sqlfront_planner.expressions.rewriting import is_deterministic
 from sqlfront_planner.logical import LogicalScan, LogicalValues

@@ -11,11 +11,11 @@ from sqlglot import exp
 from sqlfront_planner.binder.context import StatementContext
 from sqlfront_planner.binder.expressions.casts import explicit_cast
 from sqlfront_planner.binder.expressions.expression_binder import Clause, ExpressionBinder
+from sqlfront_planner.binder.names.routine_arguments import expression_of
 from sqlfront_planner.binder.protocols import Queries
-from sqlfront_planner.binder.relations.view_zones import refuse_other_zone
-from sqlfront_planner.binder.routines.arguments import expression_of
 from sqlfront_planner.binder.scope import ONE_ROW, BoundQuery, Scope, ScopeColumn
 from sqlfront_planner.binder.trees.handlers import failure, unsupported
+from sqlfront_planner.binder.view_zones import refuse_other_zone
 from sqlfront_planner.expressions.rewriting import is_deterministic
 from sqlfront_planner.logical import LogicalPlan, LogicalProject
 from sqlfront_planner.routines import Routine

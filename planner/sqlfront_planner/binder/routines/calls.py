@@ -7,9 +7,9 @@ from sqlglot import exp
 from sqlfront_planner.binder.expressions.casts import explicit_cast
 from sqlfront_planner.binder.expressions.expression_binder import Clause, ExpressionBinder
 from sqlfront_planner.binder.names import routine_names
+from sqlfront_planner.binder.names.routine_arguments import Assigned, assigned
 from sqlfront_planner.binder.names.shown_names import quoted
 from sqlfront_planner.binder.names.spark_functions import CALLABLE
-from sqlfront_planner.binder.routines.arguments import Assigned, assigned
 from sqlfront_planner.binder.routines.bodies import check_cycle, parameters_of, scalar_body
 from sqlfront_planner.binder.scope import EMPTY_SCOPE, Scope
 from sqlfront_planner.binder.trees.handlers import failure

@@ -4,9 +4,9 @@ from sqlglot import exp
 
 from sqlfront_planner.binder.expressions.expression_binder import Clause, ExpressionBinder
 from sqlfront_planner.binder.names import routine_names
+from sqlfront_planner.binder.names.routine_arguments import assigned
 from sqlfront_planner.binder.names.shown_names import quoted
 from sqlfront_planner.binder.protocols import Queries
-from sqlfront_planner.binder.routines.arguments import assigned
 from sqlfront_planner.binder.routines.bodies import check_cycle, parameters_of, table_body
 from sqlfront_planner.binder.routines.calls import operand_of
 from sqlfront_planner.binder.scope import EMPTY_SCOPE, Relation, relation

@@ -12,9 +12,9 @@ from sqlfront_planner.binder.context import NO_ARGUMENTS, BindSettings, Statemen
 from sqlfront_planner.binder.expressions.casts import explicit_cast
 from sqlfront_planner.binder.expressions.expression_binder import Clause, ExpressionBinder
 from sqlfront_planner.binder.generator_calls import generator_of
+from sqlfront_planner.binder.names.routine_arguments import expression_of
 from sqlfront_planner.binder.names.shown_names import quoted
 from sqlfront_planner.binder.query import QueryBinder
-from sqlfront_planner.binder.routines.arguments import expression_of
 from sqlfront_planner.binder.routines.bodies import body_tree, parameters_of, scalar_body, table_body
 from sqlfront_planner.binder.scope import EMPTY_SCOPE, Scope
 from sqlfront_planner.binder.trees.handlers import failure
