@@ -43,7 +43,8 @@ SETTINGS = {
     "spark.driver.extraJavaOptions": SHORT_LIVED,
     "spark.sql.catalogImplementation": "in-memory",
 }
-_DATABASE = "slt"
+#: The database of a subject's session.
+DATABASE = "slt"
 
 
 class SparkSubject:
@@ -51,9 +52,9 @@ class SparkSubject:
 
     def __init__(self, root: SparkSession) -> None:
         self.session = root.newSession()
-        self.session.sql(f"DROP DATABASE IF EXISTS {_DATABASE} CASCADE")
-        self.session.sql(f"CREATE DATABASE {_DATABASE}")
-        self.session.sql(f"USE {_DATABASE}")
+        self.session.sql(f"DROP DATABASE IF EXISTS {DATABASE} CASCADE")
+        self.session.sql(f"CREATE DATABASE {DATABASE}")
+        self.session.sql(f"USE {DATABASE}")
 
     def answer(self, sql: str) -> Outcome:
         """Spark's answer: rows or error. A statement without a result has no columns and no rows."""

@@ -322,6 +322,11 @@ CallBinder: TypeAlias = Callable[[ExpressionBinder, exp.Anonymous], Expr]
 #: limit).
 CallBinders: TypeAlias = dict[str, tuple[CallBinder, int, int | None]]
 
+#: The end of the errors about numbers of arguments.
+WHERE_FUNCTIONS_ARE: Final = (
+    "Please, refer to 'https://spark.apache.org/docs/latest/sql-ref-functions.html' for a fix."
+)
+
 
 def check_count(name: str, given: int, least: int, most: int | None, node: exp.Expr) -> None:
     """Raise WRONG_NUM_ARGS unless ``given``, the number of arguments, is between ``least`` and ``most`` (None
@@ -336,7 +341,8 @@ def check_count(name: str, given: int, least: int, most: int | None, node: exp.E
         wanted = f"[{', '.join(map(str, range(least, most + 1)))}]"
     raise failure(
         "WRONG_NUM_ARGS.WITHOUT_SUGGESTION",
-        f"The {quoted((name,))} requires {wanted} parameters but the actual number is {given}.",
+        f"The {quoted((name,))} requires {wanted} parameters but the actual number is {given}."
+        f" {WHERE_FUNCTIONS_ARE}",
         node,
     )
 
@@ -357,9 +363,17 @@ def argument_error(
     return failure(
         "DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE",
         f'Cannot resolve "{binder.name(node)}" due to data type mismatch: The {ordinal} parameter requires '
-        f'the {required} type, however it has the type "{types.sql_name(operand.type)}".',
+        f"the {required} type, however {shown_argument(binder, place, node)} has the type"
+        f' "{types.sql_name(operand.type)}".',
         node,
     )
+
+
+def shown_argument(binder: ExpressionBinder, place: int, node: exp.Expr) -> str:
+    """The operand at ``place`` of the call or operator ``node``, as errors quote it; "it" if the node has no
+    operand there, as functions whose arguments are found by other rules."""
+    operands = node.expressions if isinstance(node, exp.Anonymous) else list(node.iter_expressions())
+    return f'"{binder.name(operands[place])}"' if place < len(operands) else "it"
 
 
 def mixed_types(binder: ExpressionBinder, function: str, operands: list[Expr], node: exp.Expr) -> Error:

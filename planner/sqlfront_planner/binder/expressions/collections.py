@@ -13,6 +13,7 @@ from sqlfront_planner.binder.expressions.arguments import (
     coerce,
     function_name,
     no_array_and_element,
+    shown_argument,
 )
 from sqlfront_planner.binder.expressions.expression_binder import ExpressionBinder, unify
 from sqlfront_planner.binder.trees.handlers import failure, unsupported
@@ -250,8 +251,8 @@ def _wrong(binder: ExpressionBinder, place: int, wanted: str, operand: Expr, nod
     return _mismatch(
         binder,
         "UNEXPECTED_INPUT_TYPE",
-        f"The {_ORDINALS[place]} parameter requires the {wanted} type, however it has the type"
-        f' "{types.sql_name(operand.type)}".',
+        f"The {_ORDINALS[place]} parameter requires the {wanted} type, however"
+        f' {shown_argument(binder, place, node)} has the type "{types.sql_name(operand.type)}".',
         node,
     )
 

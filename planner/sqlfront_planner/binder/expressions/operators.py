@@ -11,7 +11,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from sqlfront_planner.binder.expressions import calendar_intervals, time_arithmetic
-from sqlfront_planner.binder.expressions.arguments import mixed_types
+from sqlfront_planner.binder.expressions.arguments import argument_error, mixed_types
 from sqlfront_planner.binder.expressions.expression_binder import ExpressionBinder, cast_to
 from sqlfront_planner.binder.expressions.literals import lifted
 from sqlfront_planner.binder.trees.chains import fold_chain, spine
@@ -260,12 +260,7 @@ def _shift(binder: ExpressionBinder, function: str, left: Expr, right: Expr, nod
     if implicit_cast(left.type, INT) is None:
         raise wrong_operand(binder, node, left.type, '("INT" or "BIGINT")')
     if implicit_cast(right.type, INT) is None:
-        raise failure(
-            "DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE",
-            f'Cannot resolve "{binder.name(node)}" due to data type mismatch: The second parameter requires '
-            f'the "INT" type, however it has the type "{types.sql_name(right.type)}".',
-            node,
-        )
+        raise argument_error(binder, 1, '"INT"', right, node)
     return Call(kind, function, (cast_to(left, kind), cast_to(right, INT)))
 
 

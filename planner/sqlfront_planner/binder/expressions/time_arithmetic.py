@@ -6,6 +6,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from sqlfront_planner.binder.context import MovedBy, TimeShift
+from sqlfront_planner.binder.expressions.arguments import argument_error
 from sqlfront_planner.binder.expressions.expression_binder import ExpressionBinder, cast_to
 from sqlfront_planner.binder.trees.handlers import failure, unsupported
 from sqlfront_planner.types import DATETIMES, least_common_type
@@ -93,13 +94,7 @@ def _other_time(operand: Expr, other: Expr) -> pa.DataType:
 def _move_days(binder: ExpressionBinder, operator: str, left: Expr, right: Expr, node: exp.Expr) -> Expr:
     function = "date_add" if operator == "add" else "date_sub"
     if right.type != VOID and right.type not in _SMALL:
-        raise failure(
-            "DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE",
-            f'Cannot resolve "{binder.name(node)}" due to data type mismatch: The second parameter requires '
-            'the ("INT" or '
-            f'"SMALLINT" or "TINYINT") type, however it has the type "{types.sql_name(right.type)}".',
-            node,
-        )
+        raise argument_error(binder, 1, '("INT" or "SMALLINT" or "TINYINT")', right, node)
     return Call(DATE, function, (left, cast_to(right, INT)))
 
 

@@ -181,7 +181,8 @@ def aggregate_call(
     if name == "count" and not nodes:
         raise failure(
             "WRONG_NUM_ARGS.WITH_SUGGESTION",
-            "The `count` requires  >= 1 parameters but the actual number is 0.",
+            "The `count` requires >= 1 parameters but the actual number is 0."
+            f" {call_arguments.WHERE_FUNCTIONS_ARE}",
             node,
         )
     if name == "count" and len(nodes) == 1 and isinstance(nodes[0], exp.Column) and nodes[0].is_star:

@@ -6,7 +6,7 @@ from typing import Final
 import pyarrow as pa
 from sqlglot import exp
 
-from sqlfront_planner.binder.expressions.arguments import CallBinders, mixed_types
+from sqlfront_planner.binder.expressions.arguments import WHERE_FUNCTIONS_ARE, CallBinders, mixed_types
 from sqlfront_planner.binder.expressions.expression_binder import ExpressionBinder, cast_to
 from sqlfront_planner.binder.trees.handlers import failure, field_name, handles, unsupported
 from sqlfront_planner.types import common_type, is_orderable, names_of
@@ -46,7 +46,8 @@ def _named_struct(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
     if len(operands) % 2:
         raise failure(
             "WRONG_NUM_ARGS.WITHOUT_SUGGESTION",
-            f"The `named_struct` requires 2n (n > 0) parameters but the actual number is {len(operands)}.",
+            f"The `named_struct` requires 2n (n > 0) parameters but the actual number is {len(operands)}."
+            f" {WHERE_FUNCTIONS_ARE}",
             node,
         )
     return struct_of(names, operands[1::2])

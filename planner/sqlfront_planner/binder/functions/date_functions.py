@@ -8,6 +8,7 @@ from sqlglot import exp
 from sqlfront_planner.binder.expressions.arguments import (
     CallBinder,
     CallBinders,
+    argument_error,
     call_function,
     unresolved_routine,
     wrong_argument,
@@ -145,13 +146,7 @@ def _days(binder: ExpressionBinder, operand: Expr, node: exp.Expr) -> Expr:
     smaller type, a string or NULL; any other type raises UNEXPECTED_INPUT_TYPE."""
     small = is_integral(operand.type) and operand.type != BIGINT
     if not small and operand.type not in (types.VOID, STRING):
-        raise failure(
-            "DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE",
-            f'Cannot resolve "{binder.name(node)}" due to data type mismatch: The second parameter requires '
-            'the ("INT" or '
-            f'"SMALLINT" or "TINYINT") type, however it has the type "{types.sql_name(operand.type)}".',
-            node,
-        )
+        raise argument_error(binder, 1, '("INT" or "SMALLINT" or "TINYINT")', operand, node)
     return Cast(INT, operand) if operand.type == STRING else cast_to(operand, INT)
 
 

@@ -153,8 +153,8 @@ class _Call:
         """Make UNEXPECTED_INPUT_TYPE for the argument at ``place``."""
         return self.mismatch(
             "UNEXPECTED_INPUT_TYPE",
-            f"The {_ORDINALS[place]} parameter requires the {wanted} type, however it has the type"
-            f' "{types.sql_name(kind)}".',
+            f"The {_ORDINALS[place]} parameter requires the {wanted} type, however"
+            f' "{self.binder.name(self.node.expressions[place])}" has the type "{types.sql_name(kind)}".',
         )
 
     def mismatch(self, kind: str, message: str) -> Error:
