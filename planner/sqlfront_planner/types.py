@@ -320,6 +320,13 @@ _FAMILIES: Final = {
     Kind.BIGINT_OR_BYTES: _Family(
         '("BIGINT" or "BINARY" or "STRING")', (is_string, _is_binary), (BIGINT, STRING), BIGINT
     ),
+    Kind.DOUBLE_OR_DOUBLES: _Family(
+        '("DOUBLE" or "ARRAY<DOUBLE>")', (), (DOUBLE, pa.list_(DOUBLE)), DOUBLE
+    ),
+    Kind.FLOAT_OR_FLOATS: _Family('("FLOAT" or "ARRAY<FLOAT>")', (), (FLOAT, pa.list_(FLOAT)), FLOAT),
+    Kind.BIGINT_OR_BIGINTS: _Family(
+        '("BIGINT" or "ARRAY<BIGINT>")', (), (BIGINT, pa.list_(BIGINT)), BIGINT
+    ),
     Kind.DECIMAL: _Family(None, (is_decimal,)),
     Kind.DECIMAL_OR_DOUBLE: _Family('("DECIMAL" or "DOUBLE")', (is_decimal,), (DOUBLE,), DOUBLE),
     Kind.STRING_OR_BINARY: _Family('("STRING" or "BINARY")', (is_string, _is_binary), (STRING,), STRING),

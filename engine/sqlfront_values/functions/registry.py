@@ -47,6 +47,12 @@ class Kind(Enum):
     """Intervals stay; numbers and strings become double."""
     ORDINAL = "number, interval, date or timestamp"
     """Any number, interval, date or timestamp; strings become double."""
+    DOUBLE_OR_DOUBLES = "double or array of doubles"
+    """Other numbers and strings become double, other arrays of numbers arrays of doubles."""
+    FLOAT_OR_FLOATS = "float or array of floats"
+    """Other numbers and strings become float, other arrays of numbers arrays of floats."""
+    BIGINT_OR_BIGINTS = "bigint or array of bigints"
+    """Other numbers and strings become bigint, other arrays of numbers arrays of bigints."""
     DECIMAL = "decimal"
     """Decimals stay; other numbers become the decimal type that Spark has for their type, strings
     decimal(38,18)."""
@@ -281,6 +287,8 @@ AREAS: Final = (
     "numbers.math",
     "numbers.random_numbers",
     "numbers.rounding",
+    "sketches.distinct_functions",
+    "sketches.quantile_functions",
     "text.base32",
     "text.case",
     "text.encodings",

@@ -39,7 +39,13 @@ _COUNTS = frozenset(
         "grouping",
         "regr_count",
         "bitmap_construct_agg",
+        "hll_sketch_agg",
+        "hll_union_agg",
+        "theta_sketch_agg",
+        "theta_union_agg",
+        "theta_intersection_agg",
     }
+    | {f"kll_{made}_{kind}" for made in ("sketch_agg", "merge_agg") for kind in ("bigint", "double", "float")}
 )
 _LISTS = frozenset({"collect_list", "collect_set", "array_agg"})
 #: Aggregate functions whose lists have no nulls.

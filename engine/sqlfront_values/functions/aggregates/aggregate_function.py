@@ -34,7 +34,10 @@ class AggregateFunction(msgspec.Struct, frozen=True):
     leave out the arguments at the positions ``hidden`` and show ``shown_defaults`` for the last optional
     arguments when the call omits them. ``distinct_matters`` says whether DISTINCT can change the result.
     ``written`` is the greatest number of arguments that a text may give (None = all); the binder adds the
-    others, which say the order of WITHIN GROUP. ``example`` is a query and the ``repr`` of its Python
+    others, which say the order of WITHIN GROUP. ``allowed`` has for the first positions the types that Spark
+    takes, in the order of its messages; a null has any of these types, unless ``typed``.
+    ``constant_condition`` is Spark's condition of the error for an argument at the positions ``constants``
+    that isn't constant, if it has one of its own. ``example`` is a query and the ``repr`` of its Python
     value. ``aliases`` are further names of the function.
     """
 
@@ -49,6 +52,9 @@ class AggregateFunction(msgspec.Struct, frozen=True):
     shown_defaults: tuple[str, ...] = ()
     distinct_matters: bool = True
     written: int | None = None
+    allowed: tuple[tuple[pa.DataType, ...], ...] = ()
+    typed: bool = False
+    constant_condition: str | None = None
     display: str | None = None
     example: tuple[str, str] | None = None
     aliases: tuple[str, ...] = ()

@@ -15,6 +15,7 @@ from sqlfront_values.functions.aggregates.entries import (
     estimates,
     lists,
     single_values,
+    sketches,
     statistics,
     sums,
 )
@@ -42,5 +43,5 @@ def _register(*functions: AggregateFunction) -> None:
             _AGGREGATES[name] = replace(function, name=name)
 
 
-for _entries in (sums, single_values, statistics, lists, bitmaps, estimates):
+for _entries in (sums, single_values, statistics, lists, bitmaps, estimates, sketches):
     _register(*_entries.FUNCTIONS)

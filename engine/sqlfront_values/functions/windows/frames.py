@@ -16,6 +16,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+from msgspec.structs import replace
 
 from sqlfront_values.arrow.arrays import from_numpy, numpy_view, valid_mask
 from sqlfront_values.columns.batches import Integers, Rows, concat_columns, gather, row_indices
@@ -25,6 +26,7 @@ from sqlfront_values.expressions import SortOrder
 from sqlfront_values.functions import growth
 from sqlfront_values.functions.aggregates.accumulators.base import Accumulator, Groups, all_valid, peak
 from sqlfront_values.functions.aggregates.accumulators.extremes import Extreme, FirstOrLast
+from sqlfront_values.functions.aggregates.accumulators.sketches import Sketches
 from sqlfront_values.functions.aggregates.accumulators.sums import (
     AverageDecimals,
     AverageDoubles,
@@ -62,6 +64,8 @@ def aggregate_frames(
 
     ``frame`` has the range of positions of each row's frame. ``frame``, ``arguments`` and the result are in
     the window's order: one partition after the other, each sorted by ORDER BY."""
+    if isinstance(accumulator, Sketches):
+        accumulator = replace(accumulator, streamed=True)
     if _is_partition(frame, rows):
         groups = Groups(rows.ids, rows.partition_count)
         return PlacedColumn(accumulator.finish(accumulator.update(groups, arguments)), rows.ids)

@@ -22,7 +22,6 @@ from sqlfront_values.expressions import AggregateCall, Column, Expr, Literal, wa
 from sqlfront_values.functions.aggregates import registry as functions
 from sqlfront_values.types import (
     BIGINT,
-    BINARY,
     BOOLEAN,
     DOUBLE,
     TIMESTAMP,
@@ -39,8 +38,6 @@ EDGES: Final = frozenset({"first", "first_value", "any_value", "last", "last_val
 _BEST: Final = frozenset({"min_by", "max_by"})
 #: Aggregates of datetimes for which Spark wants its type TIME, which is off by default.
 _TIMED: Final = frozenset({"median", "percentile"} | ordered_sets.PERCENTILES)
-#: Aggregates that cast no other type to BINARY.
-_BITMAPS: Final = frozenset({"bitmap_or_agg", "bitmap_and_agg"})
 #: Aggregates that skip nulls unless the call has RESPECT NULLS.
 LISTS: Final = frozenset({"collect_list", "collect_set", "array_agg"})
 #: Aggregates that compare the values of their only or second argument.
@@ -206,8 +203,13 @@ def aggregate_call(
     least = len(entry.arguments) - entry.optional
     most = None if entry.variadic else len(entry.arguments)
     call_arguments.check_count(name, len(operands), least, most, node)
+    _check_allowed(binder, entry, operands, node)
     arguments = constant_arguments(
-        binder, entry.constants, call_arguments.coerce(binder, name, kinds, operands, node), node
+        binder,
+        entry.constants,
+        call_arguments.coerce(binder, name, kinds, operands, node),
+        node,
+        entry.constant_condition,
     )
     if distinct and not all(is_orderable(item.type) for item in arguments):
         raise unsupported("DISTINCT of maps", node)
@@ -216,6 +218,19 @@ def aggregate_call(
     kind = entry.result_type(tuple(item.type for item in arguments))
     matters = entry.distinct_matters and not (name in _BEST and len(arguments) == 2)
     return AggregateCall(entry.name, arguments, kind, distinct and matters)
+
+
+def _check_allowed(
+    binder: ExpressionBinder, entry: functions.AggregateFunction, operands: Sequence[Expr], node: exp.Expr
+) -> None:
+    """Raise DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE for an operand of a type that the function neither takes
+    nor casts (``entry.allowed``)."""
+    for place, (operand, allowed) in enumerate(zip(operands, entry.allowed, strict=False)):
+        if operand.type in allowed or (operand.type == VOID and not entry.typed):
+            continue
+        names = [f'"{sql_name(kind)}"' for kind in allowed]
+        required = names[0] if len(names) == 1 else f"({' or '.join(names)})"
+        raise call_arguments.argument_error(binder, place, required, operand, node)
 
 
 def _refuse_unbuilt(name: str, operands: Sequence[Expr], node: exp.Expr) -> None:
@@ -231,13 +246,6 @@ def _refuse_unbuilt(name: str, operands: Sequence[Expr], node: exp.Expr) -> None
             )
         if pa.types.is_map(operands[0].type):
             raise unsupported(f"{name} of maps", node)
-    if name in _BITMAPS and operands and operands[0].type != BINARY:
-        raise failure(
-            "DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE",
-            f"Cannot resolve a call of {name} due to data type mismatch: The first parameter requires the "
-            f'"BINARY" type, however it has the type "{sql_name(operands[0].type)}".',
-            node,
-        )
     if name in _PERCENTILES and len(operands) > 1 and operands[1].type == VOID:
         raise failure(
             "DATATYPE_MISMATCH.UNEXPECTED_NULL",
@@ -302,16 +310,27 @@ def _expanded(binder: ExpressionBinder, nodes: Sequence[exp.Expr]) -> list[Expr]
 
 
 def constant_arguments(
-    binder: ExpressionBinder, places: Sequence[int], arguments: tuple[Expr, ...], node: exp.Expr
+    binder: ExpressionBinder,
+    places: Sequence[int],
+    arguments: tuple[Expr, ...],
+    node: exp.Expr,
+    condition: str | None = None,
 ) -> tuple[Expr, ...]:
     """Return the arguments, with each parameter at one of the positions ``places`` replaced by a literal with
-    its value, on which the plan then depends. Raises DATATYPE_MISMATCH.NON_FOLDABLE_INPUT if an argument at
-    these positions reads a column."""
+    its value, on which the plan then depends. Raises DATATYPE_MISMATCH.NON_FOLDABLE_INPUT, or the given
+    ``condition``, if an argument at these positions reads a column."""
     result = list(arguments)
     for place in places:
         if place < len(result):
             result[place] = binder.context.known_value(result[place])
             if any(isinstance(item, Column | OuterColumn) for item in walk(result[place])):
+                if condition is not None:
+                    raise failure(
+                        condition,
+                        f"Invalid call to `{call_arguments.function_name(node)}`; the size must be a "
+                        "constant value, but got a non-constant expression.",
+                        node,
+                    )
                 raise failure(
                     "DATATYPE_MISMATCH.NON_FOLDABLE_INPUT",
                     f'Cannot resolve "{binder.name(node)}" due to data type mismatch: the input at position '

@@ -102,6 +102,8 @@ _DEFAULTS: Final[dict[str, tuple[int, tuple[str, ...]]]] = {
     "aes_decrypt": (2, ("GCM", "DEFAULT", "")),
     "try_aes_decrypt": (2, ("GCM", "DEFAULT", "")),
     "hmac": (2, ("SHA-256",)),
+    "hll_union": (2, ("false",)),
+    "theta_union": (2, ("12",)),
     "vector_norm": (1, ("2.0",)),
     "vector_normalize": (1, ("2.0",)),
 }

@@ -37,6 +37,8 @@ FUNCTIONS: Final[tuple[AggregateFunction, ...]] = (
             BINARY,
             partial(_combined_bitmap, operation=operation),
             distinct_matters=False,
+            allowed=((BINARY,),),
+            typed=True,
             example=(f"SELECT bitmap_count({name}(x)) FROM VALUES (X'03'), (X'06') AS t(x)", example),
         )
         for name, operation, example in (
