@@ -157,6 +157,9 @@ def _aggregate(call: AggregateCall, scope: ReadNulls) -> Nulls:
     if call.function in _LISTS:
         inside = nulls_of(call.arguments[0], scope)
         return Nulls(False, (Nulls(False, inside.parts),))
+    if call.function == "collect_union":
+        parts = nulls_of(call.arguments[0], scope).parts or everywhere(call.type).parts
+        return Nulls(False, (Nulls(len(call.arguments) > 1, parts[0].parts),))
     alike = [
         nulls_of(each, scope) for each in call.arguments if each.type == call.type and inner_types(call.type)
     ]

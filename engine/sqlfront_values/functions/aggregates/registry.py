@@ -18,6 +18,7 @@ from sqlfront_values.functions.aggregates.entries import (
     sketches,
     statistics,
     sums,
+    vectors,
 )
 
 _AGGREGATES: Final[dict[str, AggregateFunction]] = {}
@@ -43,5 +44,5 @@ def _register(*functions: AggregateFunction) -> None:
             _AGGREGATES[name] = replace(function, name=name)
 
 
-for _entries in (sums, single_values, statistics, lists, bitmaps, estimates, sketches):
+for _entries in (sums, single_values, statistics, lists, bitmaps, estimates, sketches, vectors):
     _register(*_entries.FUNCTIONS)

@@ -16,10 +16,11 @@ from sqlfront_planner.binder.scope import columns_of_star
 from sqlfront_planner.binder.trees.handlers import failure, handles, refuse_unknown, unsupported
 from sqlfront_planner.expressions.rewriting import is_deterministic
 from sqlfront_planner.logical import OuterColumn
-from sqlfront_planner.types import DATETIMES, is_orderable
+from sqlfront_planner.types import DATETIMES, argument_name, is_orderable
 from sqlfront_values.errors import Error, ProgrammingError
 from sqlfront_values.expressions import AggregateCall, Column, Expr, Literal, walk
 from sqlfront_values.functions.aggregates import registry as functions
+from sqlfront_values.functions.aggregates.aggregate_function import AggregateFunction
 from sqlfront_values.types import (
     BIGINT,
     BOOLEAN,
@@ -39,7 +40,7 @@ _BEST: Final = frozenset({"min_by", "max_by"})
 #: Aggregates of datetimes for which Spark wants its type TIME, which is off by default.
 _TIMED: Final = frozenset({"median", "percentile"} | ordered_sets.PERCENTILES)
 #: Aggregates that skip nulls unless the call has RESPECT NULLS.
-LISTS: Final = frozenset({"collect_list", "collect_set", "array_agg"})
+LISTS: Final = frozenset({"collect_list", "collect_set", "array_agg", "collect_union"})
 #: Aggregates that compare the values of their only or second argument.
 _COMPARING: Final = frozenset({"min", "max", "min_by", "max_by"})
 #: Aggregates that Spark, unlike this binder, accepts over TIMESTAMP (sums).
@@ -221,14 +222,18 @@ def aggregate_call(
 
 
 def _check_allowed(
-    binder: ExpressionBinder, entry: functions.AggregateFunction, operands: Sequence[Expr], node: exp.Expr
+    binder: ExpressionBinder, entry: AggregateFunction, operands: Sequence[Expr], node: exp.Expr
 ) -> None:
     """Raise DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE for an operand of a type that the function neither takes
     nor casts (``entry.allowed``)."""
-    for place, (operand, allowed) in enumerate(zip(operands, entry.allowed, strict=False)):
-        if operand.type in allowed or (operand.type == VOID and not entry.typed):
+    for place, (operand, kind) in enumerate(zip(operands, entry.arguments, strict=False)):
+        allowed = entry.allowed[place] if place < len(entry.allowed) else None
+        if operand.type == VOID:
+            if not (entry.typed and place == 0):
+                continue
+        elif allowed is None or operand.type in allowed:
             continue
-        names = [f'"{sql_name(kind)}"' for kind in allowed]
+        names = [argument_name(each) for each in allowed or (kind,)]
         required = names[0] if len(names) == 1 else f"({' or '.join(names)})"
         raise call_arguments.argument_error(binder, place, required, operand, node)
 
@@ -255,6 +260,13 @@ def _refuse_unbuilt(name: str, operands: Sequence[Expr], node: exp.Expr) -> None
     if name in _PERCENTILES and len(operands) > 1 and not _are_numbers(operands[1].type):
         raise unsupported(f"{name} with a percentage of {sql_name(operands[1].type)}", node)
     kind = operands[0].type if operands else None
+    if name == "collect_union" and kind and pa.types.is_list(kind) and not is_orderable(kind):
+        raise failure(
+            "DATATYPE_MISMATCH.UNSUPPORTED_INPUT_TYPE",
+            f'Cannot resolve "{name}" due to data type mismatch: The input of `{name}` can\'t be "MAP" or'
+            ' "COLLATED STRING" type data.',
+            node,
+        )
     if name in _SUMS and kind == TIMESTAMP:
         raise unsupported(f"{name} of {sql_name(kind)}", node)
 
@@ -327,8 +339,8 @@ def constant_arguments(
                 if condition is not None:
                     raise failure(
                         condition,
-                        f"Invalid call to `{call_arguments.function_name(node)}`; the size must be a "
-                        "constant value, but got a non-constant expression.",
+                        f'Invalid call in "{binder.name(node)}"; the size must be a constant value, but got a'
+                        " non-constant expression.",
                         node,
                     )
                 raise failure(

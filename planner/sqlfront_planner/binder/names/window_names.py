@@ -1,10 +1,15 @@
 """The text of window functions in names of result columns."""
 
+from typing import Final
+
 from sqlglot import exp
 
 from sqlfront_planner.binder.names.call_names import Text, ordered_text
 from sqlfront_planner.binder.protocols import Binder
 from sqlfront_planner.tokens.marks import FUNCTION_MARK
+
+#: The beginnings of calls that show RESPECT NULLS.
+_COLLECTIONS: Final = ("collect_list(", "collect_set(", "collect_union(")
 
 
 def window_text(node: exp.Expr, binder: Binder, text: Text) -> str:
@@ -68,7 +73,7 @@ def ignore_nulls_text(node: exp.Expr, text: Text) -> str:
     shown = text(node.this)
     if shown.startswith("nth_value(") and isinstance(node, exp.IgnoreNulls):
         return f"{shown} ignore nulls"
-    if isinstance(node, exp.RespectNulls) and shown.startswith(("collect_list(", "collect_set(")):
+    if isinstance(node, exp.RespectNulls) and shown.startswith(_COLLECTIONS):
         return f"{shown} RESPECT NULLS"
     for name in ("first", "last"):
         if shown.startswith(f"{name}_value("):

@@ -14,6 +14,7 @@ from sqlfront_values.arrow.arrays import from_numpy, numpy_view, scalar
 from sqlfront_values.columns.batches import Mask, Rows, gather, row_indices
 from sqlfront_values.columns.encoding import Codes, canonical, combine, encode
 from sqlfront_values.columns.grouping import group_codes
+from sqlfront_values.columns.lists import outer, take_apart
 from sqlfront_values.columns.ordering import combine_ranks, ranks, sorting_order
 from sqlfront_values.functions import growth
 from sqlfront_values.functions.aggregates.accumulators.base import (
@@ -61,6 +62,33 @@ class CollectedValues(msgspec.Struct, frozen=True):
 
     def finish(self, states: Sequence[pa.Array]) -> pa.Array:
         return states[0] if self.result is None else self.result(states[0])
+
+
+class CollectedElements(msgspec.Struct, frozen=True):
+    """An accumulator that collects the different elements of each group's arrays in a list; ``type`` is the
+    arrays' logical type. If ``nulls``, a null element is collected, too; null arrays never count."""
+
+    type: pa.DataType
+    nulls: bool = False
+
+    @property
+    def state_types(self) -> tuple[pa.DataType, ...]:
+        return (physical(self.type),)
+
+    def update(self, groups: Groups, arguments: Sequence[pa.Array]) -> list[pa.Array]:
+        lists = take_apart(arguments[0])
+        elements = Groups(np.repeat(groups.ids, lists.lengths), groups.size)
+        return self._values.update(elements, [outer(lists.flat())])
+
+    def merge(self, groups: Groups, states: Sequence[pa.Array]) -> list[pa.Array]:
+        return self._values.merge(groups, states)
+
+    def finish(self, states: Sequence[pa.Array]) -> pa.Array:
+        return states[0]
+
+    @property
+    def _values(self) -> CollectedValues:
+        return CollectedValues(self.type.value_type, unique=True, nulls=self.nulls)
 
 
 class Distinct(msgspec.Struct, frozen=True):
