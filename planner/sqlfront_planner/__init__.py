@@ -24,4 +24,4 @@ plans); ``explain``. ``pipeline`` builds DAGs without SQL.
 
 from sqlfront_values.lazy_modules import lazy_submodules
 
-lazy_submodules(__name__, "run_values", "types")
+lazy_submodules(__name__, "coercion", "run_values", "types")

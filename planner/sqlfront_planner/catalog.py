@@ -82,7 +82,8 @@ class ViewEntry(NamedRelation, msgspec.Struct, frozen=True, eq=False):
     relations are visible.
 
     ``time_zone``: the session's time zone when the view was made, in which its TIMESTAMP literals are read;
-    None = the zone of the session that reads the view."""
+    None = the zone of the session that reads the view. ``ansi``: likewise whether ANSI mode was on, in which
+    the query is bound."""
 
     name: str
     sql: str
@@ -93,6 +94,7 @@ class ViewEntry(NamedRelation, msgspec.Struct, frozen=True, eq=False):
     schema: pa.Schema | None = None
     sees: frozenset[str] | None = None
     time_zone: str | None = None
+    ansi: bool | None = None
 
     @property
     def columns_at_creation(self) -> pa.Schema | None:

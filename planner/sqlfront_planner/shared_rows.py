@@ -33,8 +33,9 @@ from sqlfront_planner.logical import (
 )
 from sqlfront_planner.statistics.cardinality import Cardinality
 from sqlfront_values.expressions import AggregateCall, Expr, transform
+from sqlfront_values.functions.legacy import WRAPPING_SUM
 
-_ADDING: Final = frozenset({"sum", "avg", "mean", "try_sum", "try_avg"})
+_ADDING: Final = frozenset({"sum", "avg", "mean", "try_sum", "try_avg", WRAPPING_SUM})
 _COUNTING: Final = frozenset({"count", "count_if", "approx_count_distinct"})
 _CHOOSING: Final = frozenset({"min", "max", "bool_and", "bool_or", "every", "some", "any"})
 _COMBINING: Final = frozenset({"bit_and", "bit_or", "bit_xor"})

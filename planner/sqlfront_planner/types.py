@@ -42,6 +42,8 @@ from sqlfront_values.types import (
 _DECIMAL_OF_STRING: Final = types.decimal(38, 18)
 _DECIMAL_OF_VOID: Final = types.decimal(10, 0)
 
+#: Words that Spark reads as the day or the moment of the query where a text becomes a date or timestamp.
+SPECIAL_TIMES: Final = frozenset({"epoch", "now", "today", "tomorrow", "yesterday"})
 #: In the order of coercion: an earlier type is coerced to a later type.
 DATETIMES: Final = (DATE, TIMESTAMP_NTZ, TIMESTAMP)
 
@@ -201,19 +203,27 @@ def decimal_type_of(value: Decimal) -> pa.DataType | None:
     return decimal_rules.decimal_for_literal(value)
 
 
-def implicit_cast(source: pa.DataType, wanted: ArgumentType) -> pa.DataType | None:
+#: A rule that says whether a type is cast to another implicitly.
+IsImplicit = Callable[[pa.DataType, pa.DataType], bool]
+
+
+def implicit_cast(
+    source: pa.DataType, wanted: ArgumentType, implicit: IsImplicit | None = None
+) -> pa.DataType | None:
     """Return the type to which Spark casts a function's argument of type ``source`` if the function requires
-    ``wanted`` (``source`` itself if no cast is needed); None if Spark refuses the argument.
+    ``wanted`` (``source`` itself if no cast is needed); None if Spark refuses the argument. ``implicit``: the
+    casts between two types; None = those of :func:`is_implicit`.
 
     >>> implicit_cast(pa.string(), Kind.NUMERIC), implicit_cast(pa.int32(), pa.string())
     (DataType(double), DataType(string))
     >>> implicit_cast(pa.bool_(), pa.float64())
     """
+    implicit = implicit or is_implicit
     if isinstance(wanted, Kind):
-        return _into_kind(source, wanted)
+        return _into_kind(source, wanted, implicit)
     if source in (wanted, VOID):
         return wanted
-    return wanted if is_implicit(source, wanted) else None
+    return wanted if implicit(source, wanted) else None
 
 
 def is_exact(source: pa.DataType, wanted: ArgumentType) -> bool:
@@ -349,7 +359,7 @@ _FAMILIES: Final = {
 }  # fmt: skip
 
 
-def _into_kind(source: pa.DataType, kind: Kind) -> pa.DataType | None:
+def _into_kind(source: pa.DataType, kind: Kind, implicit: IsImplicit) -> pa.DataType | None:
     if kind is Kind.DECIMAL and not is_decimal(source):
         return _decimal_of(source)
     family = _FAMILIES[kind]
@@ -357,7 +367,7 @@ def _into_kind(source: pa.DataType, kind: Kind) -> pa.DataType | None:
         return source
     if source == VOID:
         return family.null
-    return next((target for target in family.casts if is_implicit(source, target)), None)
+    return next((target for target in family.casts if implicit(source, target)), None)
 
 
 def _decimal_of(source: pa.DataType) -> pa.DataType | None:

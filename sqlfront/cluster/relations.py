@@ -51,7 +51,7 @@ class ViewRelation(msgspec.Struct, frozen=True, tag=True):
     """The entry of a view in the cluster's catalog. ``sql``: the text of the view's query. ``columns``: the
     names of the view's columns, which replace the names in the query; empty = the query's names. ``schema``:
     the query's columns at the view's creation, None = not known. ``time_zone``: the zone of the session that
-    made the view, None = not known."""
+    made the view, None = not known; ``ansi``: likewise whether ANSI mode was on."""
 
     name: str
     sql: str
@@ -59,6 +59,7 @@ class ViewRelation(msgspec.Struct, frozen=True, tag=True):
     details: RelationDetails = NO_DETAILS
     schema: pa.Schema | None = None
     time_zone: str | None = None
+    ansi: bool | None = None
 
 
 class CachedRelation(msgspec.Struct, frozen=True, tag=True):
@@ -105,7 +106,7 @@ def encode_relation(entry: Entry, identity: Callable[[FileTable], str]) -> bytes
 def _relation(entry: Entry, identity: Callable[[FileTable], str]) -> Relation:
     if isinstance(entry, ViewEntry):
         return ViewRelation(
-            entry.name, entry.sql, entry.columns, entry.details, entry.schema, entry.time_zone
+            entry.name, entry.sql, entry.columns, entry.details, entry.schema, entry.time_zone, entry.ansi
         )
     match entry.table:
         case SpreadTable() as table:
@@ -153,6 +154,7 @@ class Tables:
                     details=relation.details,
                     schema=relation.schema,
                     time_zone=relation.time_zone,
+                    ansi=relation.ansi,
                 )
             case MemoryRelation():
                 table = self._spread(relation.identity)

@@ -115,6 +115,7 @@ def _of_query(run: StatementRun, name: str, query: Query) -> Entry:
         schema=bound.plan.schema,
         sees=sees,
         time_zone=context.bind_settings.time_zone,
+        ansi=context.bind_settings.ansi,
     )
     present = context.catalog.lookup(name_parts(name))
     if present is not None and present.temporary:

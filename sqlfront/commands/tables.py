@@ -278,6 +278,7 @@ def create_view(run: StatementRun, statement: CreateView) -> CommandOutcome:
         _database(statement.scope),
         statement.details,
         time_zone=run.context.bind_settings.time_zone,
+        ansi=run.context.bind_settings.ansi,
     )
     schema, read = _columns_of_view(run, query, view)
     names = schema if isinstance(schema, tuple) else schema.names
@@ -367,8 +368,8 @@ def alter_view(run: StatementRun, statement: AlterView) -> CommandOutcome:
         origin = origin_of(entry)
         if not isinstance(origin, ViewEntry):
             raise _view_expected(entry, "ALTER VIEW ... AS")
-        zone = run.context.bind_settings.time_zone
-        view = replace(origin, sql=query.text, columns=(), time_zone=zone)
+        settings = run.context.bind_settings
+        view = replace(origin, sql=query.text, columns=(), time_zone=settings.time_zone, ansi=settings.ansi)
         schema, read = _columns_of_view(run, query, view)
         names = schema if isinstance(schema, tuple) else schema.names
         _check_temporary(view, read)

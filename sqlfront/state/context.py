@@ -68,7 +68,7 @@ class Context(msgspec.Struct, frozen=True, eq=False, weakref=True):
     @property
     def bind_settings(self) -> BindSettings:
         """The settings that the binder needs, as SET left them."""
-        return BindSettings(self.options.settings.time_zone)
+        return BindSettings(self.options.settings.time_zone, self.options.ansi)
 
     @property
     def runner(self) -> "Engine | Member":

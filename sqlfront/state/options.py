@@ -55,6 +55,7 @@ def _count_or_none(value: str) -> str:
 
 
 TIME_ZONE: Final = "spark.sql.session.timeZone"
+ANSI: Final = "spark.sql.ansi.enabled"
 _TIMEOUT: Final = "sqlfront.timeout"
 _LANE: Final = "sqlfront.lane"
 _AUTOCACHE: Final = "sqlfront.autocache"
@@ -63,7 +64,11 @@ _PRUNING_LIMIT: Final = "sqlfront.pruning.limit"
 
 _OPTIONS: Final[dict[str, _Option]] = {
     TIME_ZONE: _Option("UTC", check_time_zone, "the time zone of TIMESTAMP values, a name that Spark knows"),
-    "spark.sql.ansi.enabled": _Option("true", _only("true"), "ANSI errors; only true is built"),
+    ANSI: _Option(
+        "true",
+        _only("true", "false"),
+        "whether overflows, malformed values and divisions by zero raise errors; false: wrap around, null",
+    ),
     "spark.sql.caseSensitive": _Option("false", _only("false"), "names by letter case; only false is built"),
     _TIMEOUT: _Option("0", _seconds, "seconds that a statement may take; 0 = no limit"),
     _LANE: _Option(
@@ -118,6 +123,11 @@ class Options:
         """Return whether the setting of the lanes keeps the statement ``text`` from Spark: ``light`` keeps
         all statements, ``durable`` keeps queries and EXPLAIN of queries."""
         return self.lane == Lane.LIGHT or (self.lane == Lane.DURABLE and only_reads(text))
+
+    @property
+    def ansi(self) -> bool:
+        """Whether ANSI mode is on (``spark.sql.ansi.enabled``)."""
+        return self._values[ANSI] == "true"
 
     @property
     def autocache(self) -> int:

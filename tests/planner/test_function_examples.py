@@ -8,6 +8,7 @@ from sqlfront_planner.logical import LogicalProject
 from sqlfront_planner.testing import bound
 from sqlfront_values.evaluate import evaluate_scalar
 from sqlfront_values.functions import registry
+from sqlfront_values.functions.legacy import LEGACY_NAMES
 from sqlfront_values.settings import Settings
 
 #: Functions without a value that could be shown: they raise, or are random, or have no call syntax.
@@ -21,6 +22,7 @@ WITHOUT = {
     "year_of_week",
     "too many rows",
     "null in a required column",
+    *LEGACY_NAMES,
 }
 
 

@@ -135,8 +135,11 @@ def test_set_shows_and_changes_settings(connection: Connection) -> None:
         ("2024-07-01 12:00:00",)
     ]
     assert rows(connection, "select hour(timestamp'2024-07-01 12:00:00Z')") == [(14,)]
-    with pytest.raises(sqlfront.NotSupportedError, match="ansi"):
-        connection.execute("set spark.sql.ansi.enabled = false")
+    connection.execute("set spark.sql.ansi.enabled = false")
+    assert rows(connection, "select 1 / 0, cast('x' as int), 2147483647 + 1") == [(None, None, -2147483648)]
+    connection.execute("set spark.sql.ansi.enabled = true")
+    with pytest.raises(sqlfront.DataError):
+        connection.execute("select 1 / 0, cast('x' as int), 2147483647 + 1")
     with pytest.raises(sqlfront.ProgrammingError) as caught:
         connection.execute("set spark.sql.session.timeZone = Mars")
     assert caught.value.condition == "INVALID_CONF_VALUE.TIME_ZONE"

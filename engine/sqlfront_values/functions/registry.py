@@ -269,6 +269,9 @@ AREAS: Final = (
     "hashes.message_codes",
     "json.reading",
     "json.texts",
+    "legacy.casts",
+    "legacy.or_null",
+    "legacy.wrapping",
     "logic.comparison",
     "logic.conditional",
     "logic.extremes",
@@ -329,6 +332,13 @@ def lookup(name: str) -> ScalarFunction | None:
     """Return the entry of the function or operator ``name`` (Spark's name in lower case); None if there is no
     such function."""
     return _FUNCTIONS.get(name) or _all_functions().get(name)
+
+
+def lookup_in_area(name: str, area: str) -> ScalarFunction | None:
+    """Return the entry of the function ``name`` that the module ``area`` of :data:`AREAS` registers; None if
+    there is no such function. Loads only that module."""
+    import_module(f"sqlfront_values.functions.{area}")
+    return _FUNCTIONS.get(name)
 
 
 def names() -> tuple[str, ...]:

@@ -21,6 +21,7 @@ lazy_submodules(
     __name__,
     "generators",
     "lateral_aliases",
+    "legacy_mode",
     "outer_columns",
     "routine_creation",
     "selected_generators",
@@ -119,7 +120,7 @@ def bind_query(
     context = StatementContext(pinned, settings, arguments, literals=arguments.lifted)
     try:
         bound = QueryBinder(context).bind(query.tree)
-        plan = projection(bound.plan, bound.plan.row(), bound.names)
+        plan = context.settled(projection(bound.plan, bound.plan.row(), bound.names))
         if context.uses >= _MANY_USES and repeats(plan) > _MOST_REPEATS:
             raise too_complex()
     except Error as error:

@@ -5,7 +5,7 @@ from datetime import UTC, date, datetime, timedelta, tzinfo
 from decimal import Decimal
 from enum import Enum
 from types import MappingProxyType
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 import numpy as np
@@ -13,8 +13,10 @@ import pyarrow as pa
 from sqlglot import exp
 
 from sqlfront_connectors.base import Snapshot, Table
+from sqlfront_planner import coercion as coercions
 from sqlfront_planner import shared_rows
 from sqlfront_planner import types as coercion
+from sqlfront_planner.binder import legacy_mode
 from sqlfront_planner.binder.scope import BoundQuery
 from sqlfront_planner.binder.trees.handlers import unsupported
 from sqlfront_planner.catalog import Catalog
@@ -30,6 +32,9 @@ from sqlfront_values.expressions import Cast, Expr, Literal, Parameter, RunValue
 from sqlfront_values.java.surrogates import well_formed
 from sqlfront_values.settings import Settings
 from sqlfront_values.zones import names as zone_names
+
+if TYPE_CHECKING:
+    from sqlfront_planner.coercion import Coercion
 
 _INT_BOUND: Final = 2**31
 _BIGINT_BOUND: Final = 2**63
@@ -48,11 +53,18 @@ class BindSettings(msgspec.Struct, frozen=True):
     key."""
 
     time_zone: str = "UTC"
+    #: Whether ANSI mode is on (``spark.sql.ansi.enabled``).
+    ansi: bool = True
 
     @property
     def evaluation(self) -> Settings:
         """The part of the settings that evaluation needs, for example to fold constants."""
         return Settings(self.time_zone)
+
+    @property
+    def coercion(self) -> "Coercion":
+        """The rules of implicit casts."""
+        return coercions.ANSI if self.ansi else coercions.LEGACY
 
 
 class Arguments(msgspec.Struct, frozen=True):
@@ -349,6 +361,16 @@ class StatementContext(msgspec.Struct):
     def __post_init__(self) -> None:
         self.zone = self.settings.time_zone
 
+    @property
+    def coercion(self) -> "Coercion":
+        """The rules of implicit casts."""
+        return self.settings.coercion
+
+    def settled(self, plan: LogicalPlan) -> LogicalPlan:
+        """Return a bound plan with the operations of the session's mode: those of ANSI mode are replaced if
+        the mode is off (:mod:`.legacy_mode`)."""
+        return plan if self.settings.ansi else legacy_mode.legacy_plan(plan, self.known_value)
+
     def snapshot(self, table: Table) -> Snapshot:
         """Return the version of the table that the statement reads: the current version at the first call for
         the table, the same version at each later call."""
@@ -389,7 +411,7 @@ class StatementContext(msgspec.Struct):
         object return the same scan, so that the rows are computed once."""
         entry = self._shared.get(id(plan))
         if entry is None:
-            entry = self._shared[id(plan)] = (plan, shared_rows.shared_scan(name, plan))
+            entry = self._shared[id(plan)] = (plan, shared_rows.shared_scan(name, self.settled(plan)))
         return entry[1]
 
     def parameter(self, name: str) -> Expr:
@@ -498,6 +520,8 @@ class StatementContext(msgspec.Struct):
         reads a row, has a subquery, or has another value at each evaluation. Raises NotSupportedError for a
         value of the run, such as ``current_date()``, since planning doesn't know the value."""
         known = transform(expression, self.known_value)
+        if not self.settings.ansi:
+            known = legacy_mode.legacy_expression(known, self.known_value)
         if any(isinstance(item, RunValue) for item in walk(known)):
             raise unsupported("A value of the run where planning needs a constant", node)
         return known if is_fixed(known) else None

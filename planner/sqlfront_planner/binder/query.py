@@ -3,7 +3,7 @@ binds one SELECT."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 import pyarrow as pa
@@ -36,6 +36,9 @@ from sqlfront_values.expressions import Expr, walk
 from sqlfront_values.room import check
 from sqlfront_values.stacks import on_fresh_stack
 from sqlfront_values.types import INT
+
+if TYPE_CHECKING:
+    from sqlfront_planner.coercion import Coercion
 
 _MODIFIERS: Final = frozenset({"with_", "order", "limit", "offset"})
 _CLAUSES: Final = ("where", "group", "having", "order", "limit", "offset")
@@ -256,7 +259,7 @@ class QueryBinder(msgspec.Struct, frozen=True):
                 f"{first.width} columns and the second input has {second.width} columns.",
                 node,
             )
-        kinds = _common_row(word, first, second, node)
+        kinds = _common_row(self.context.coercion, word, first, second, node)
         first, second = _with_types(first, kinds), _with_types(second, kinds)
         distinct = bool(node.args.get("distinct"))
         if distinct or word != "UNION":
@@ -287,10 +290,12 @@ def _branches(plan: LogicalPlan, kind: SetKind) -> tuple[LogicalPlan, ...]:
     return (plan,)
 
 
-def _common_row(word: str, left: LogicalPlan, right: LogicalPlan, node: exp.Expr) -> list[pa.DataType]:
+def _common_row(
+    rules: "Coercion", word: str, left: LogicalPlan, right: LogicalPlan, node: exp.Expr
+) -> list[pa.DataType]:
     kinds = []
     for place, (mine, other) in enumerate(zip(left.row(), right.row(), strict=True), 1):
-        kind = coercion.least_common_type(mine.type, other.type)
+        kind = rules.wider_type(mine.type, other.type)
         if kind is None and coercion.same_but_for_names(mine.type, other.type):
             kind = mine.type
         if kind is None:

@@ -102,7 +102,7 @@ def _addition(operation: str, *, safe: bool = False) -> Prepare:
             return lambda arguments, length: kernel.call(arguments)
         if _leaves_its_type(signature):
             kernel_of_time = prepare_temporal(operation, signature)
-            return _null_for_failures(kernel_of_time, signature) if safe else kernel_of_time
+            return null_for_failures(kernel_of_time, signature) if safe else kernel_of_time
 
         def run(arguments: tuple[Datum, ...], length: int) -> Datum:
             try:
@@ -156,7 +156,7 @@ def _addition_fails(call: Call) -> bool:
 # ---- division
 
 
-def _division(kernel: pc.Function, zero_error: Callable[[], DatabaseError], *, safe: bool) -> Prepare:
+def division(kernel: pc.Function, zero_error: Callable[[], DatabaseError], *, safe: bool) -> Prepare:
     """Return a function that makes the kernel of ``/`` (for doubles, decimals, intervals), ``div`` or ``%``
     for a signature; ``kernel`` is Arrow's kernel of the operation for numbers.
 
@@ -201,7 +201,7 @@ def _interval_division(signature: Signature, *, safe: bool) -> PreparedKernel:
     divide = prepare_temporal("divide", signature)
     if not safe:
         return divide
-    divide = _null_for_failures(divide, signature)
+    divide = null_for_failures(divide, signature)
     data_type = signature.argument_types[1]
     zero, null = constant(0, data_type), nulls(data_type)
 
@@ -215,14 +215,19 @@ def _interval_division(signature: Signature, *, safe: bool) -> PreparedKernel:
     return run
 
 
-def _null_for_failures(kernel: PreparedKernel, signature: Signature) -> PreparedKernel:
-    """Make a kernel that gives null in the rows for which ``kernel`` raises a DataError. The rows are found
-    by halving a batch that raises, again and again."""
+def null_for_failures(
+    kernel: PreparedKernel, signature: Signature, conditions: frozenset[str] | None = None
+) -> PreparedKernel:
+    """Make a kernel that gives null in the rows for which ``kernel`` raises a DataError. ``conditions``: the
+    error conditions that become null (without a subclass behind a point); None = all. The rows are
+    found by halving a batch that raises, again and again."""
 
     def run(arguments: tuple[Datum, ...], length: int) -> Datum:
         try:
             return kernel(arguments, length)
-        except DataError:
+        except DataError as error:
+            if conditions is not None and (error.condition or "").partition(".")[0] not in conditions:
+                raise
             if length <= 1:
                 return pa.nulls(length, physical(signature.type))
         columns, half = [full_array(argument, length) for argument in arguments], length // 2
@@ -279,13 +284,13 @@ def _without_overflow(kernel: pc.Function, dividend: Datum, divisor: Datum, leng
     return kernel.call([dividend, _IF_ELSE.call([_AND.call([minus_one, least]), nulls(BIGINT), divisor])])
 
 
-def _pmod(signature: Signature) -> PreparedKernel:
+def pmod(signature: Signature, *, safe: bool = False) -> PreparedKernel:
     """Make the kernel of ``pmod``, the remainder made positive by adding the divisor. Tinyint and smallint
-    are computed as int, as in Java. A divisor of zero raises REMAINDER_BY_ZERO."""
+    are computed as int, as in Java. A divisor of zero raises REMAINDER_BY_ZERO, or gives null if ``safe``."""
     data_type = signature.argument_types[0]
     if is_decimal(data_type):
-        return prepare_decimal("pmod", signature)
-    remainder = _division(_REMAINDER, remainder_by_zero, safe=False)(signature)
+        return prepare_decimal("pmod", signature, safe=safe)
+    remainder = division(_REMAINDER, remainder_by_zero, safe=safe)(signature)
     computed = INT if data_type in (TINYINT, SMALLINT) else data_type
     zero, one = scalar(0, computed), scalar(1, computed)
 
@@ -338,7 +343,8 @@ def sign_fails(call: Call) -> bool:
 
 _PAIR: Final = (Kind.NUMERIC, Kind.NUMERIC)
 _DIVIDE_RESULT: Final = _typed(divide_type)
-_REMAINDER_RESULT: Final = _typed(remainder_type)
+#: The result type of a remainder, by the types of the operands.
+REMAINDER_RESULT: Final = _typed(remainder_type)
 
 
 def _quotient_type(types: tuple[pa.DataType, ...]) -> pa.DataType:
@@ -377,29 +383,29 @@ def _operators() -> list[ScalarFunction]:
 
 
 def _divisions() -> list[ScalarFunction]:
-    quotient = _division(_DIVIDE, divide_by_zero, safe=False)
-    integral = _division(_DIVIDE_CHECKED, divide_by_zero, safe=False)
-    rest = _division(_REMAINDER, remainder_by_zero, safe=False)
+    quotient = division(_DIVIDE, divide_by_zero, safe=False)
+    integral = division(_DIVIDE_CHECKED, divide_by_zero, safe=False)
+    rest = division(_REMAINDER, remainder_by_zero, safe=False)
     forms = (
         ("divide", _quotient_type, quotient, True, ("7 / 2", "3.5")),
         (
             "try_divide",
             _quotient_type,
-            _division(_DIVIDE, divide_by_zero, safe=True),
+            division(_DIVIDE, divide_by_zero, safe=True),
             False,
             ("try_divide(1, 0)", "None"),
         ),
         ("div", BIGINT, integral, True, ("-7 div 2", "-3")),
-        ("remainder", _REMAINDER_RESULT, rest, True, ("-7 % 3", "-1")),
-        ("mod", _REMAINDER_RESULT, rest, True, ("mod(-7, 3)", "-1")),
+        ("remainder", REMAINDER_RESULT, rest, True, ("-7 % 3", "-1")),
+        ("mod", REMAINDER_RESULT, rest, True, ("mod(-7, 3)", "-1")),
         (
             "try_mod",
-            _REMAINDER_RESULT,
-            _division(_REMAINDER, remainder_by_zero, safe=True),
+            REMAINDER_RESULT,
+            division(_REMAINDER, remainder_by_zero, safe=True),
             False,
             ("try_mod(1, 0)", "None"),
         ),
-        ("pmod", _REMAINDER_RESULT, _pmod, True, ("pmod(-7, 3)", "2")),
+        ("pmod", REMAINDER_RESULT, pmod, True, ("pmod(-7, 3)", "2")),
     )
     return [
         ScalarFunction(

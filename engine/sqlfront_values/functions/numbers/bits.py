@@ -2,6 +2,7 @@
 
 import binascii
 from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -128,13 +129,13 @@ def unhex(text: str) -> bytes | None:
         return None
 
 
-def convert_base(text: str, source: int, target: int) -> str | None:
+def convert_base(text: str, source: int, target: int, *, saturates: bool = False) -> str | None:
     """Compute Spark's ``conv``: convert a number's text from base ``source`` to base ``target`` (2 to 36
     each).
 
     Only the digits up to the first invalid character count. The result is an unsigned 64-bit number, or
-    signed if ``target`` is negative. Returns None for an empty text or another base; raises
-    ARITHMETIC_OVERFLOW for a number beyond 64 bits.
+    signed if ``target`` is negative. Returns None for an empty text or another base. A number beyond 64 bits
+    raises ARITHMETIC_OVERFLOW, or counts as the greatest number if ``saturates``.
 
     >>> convert_base("100", 2, 10), convert_base("-10", 16, -10), convert_base("-1", 10, 16)
     ('4', '-16', 'FFFFFFFFFFFFFFFF')
@@ -150,6 +151,8 @@ def convert_base(text: str, source: int, target: int) -> str | None:
             break
         value = value * source + digit
         if value > _MAX_UNSIGNED:
+            if saturates:
+                return _in_base(_MAX_UNSIGNED, negative, target)
             raise arithmetic_overflow(what="Overflow in function conv()")
     return _in_base(value, negative, target)
 
@@ -253,5 +256,12 @@ register(
         can_fail=True,
         growth=growth.at_most(65),
         example=("conv('100', 2, 10)", "'4'"),
+    ),
+    ScalarFunction(
+        "saturating conv",  # with ANSI mode off
+        (STRING, INT, INT),
+        STRING,
+        _each(partial(convert_base, saturates=True), STRING),
+        growth=growth.at_most(65),
     ),
 )

@@ -13,8 +13,6 @@ from sqlfront_planner.binder.trees.handlers import failure, unsupported
 from sqlfront_planner.tokens.marks import FUNCTION_MARK
 from sqlfront_planner.types import (
     argument_name,
-    common_type,
-    implicit_cast,
     is_exact,
     is_orderable,
     mixes_strings,
@@ -25,6 +23,7 @@ from sqlfront_values.evaluate import evaluate_scalar
 from sqlfront_values.expressions import Call, Expr, Literal
 from sqlfront_values.functions import registry
 from sqlfront_values.functions.aggregates.registry import aggregate_names
+from sqlfront_values.functions.legacy import LEGACY_NAMES
 from sqlfront_values.functions.registry import ArgumentType, Kind, ScalarFunction
 from sqlfront_values.functions.windows.registry import window_names
 
@@ -45,6 +44,8 @@ _TYPED: Final = frozenset(
     {"bitmap_count", "vector_cosine_similarity", "vector_inner_product", "vector_l2_distance", "vector_norm"}
     | {"vector_normalize"}
 )
+#: Functions for which Spark makes strings of other values beside a string, with ANSI mode off.
+_PROMOTING: Final = frozenset({"map_concat", "sequence"})
 #: Functions that parse a text by the pattern in their second argument.
 _BY_PATTERN: Final = frozenset({"to_timestamp", "to_timestamp_ltz"})
 _ORDINALS: Final = (
@@ -274,12 +275,14 @@ def coerce(
     Raises ProgrammingError (DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE, .DATA_DIFF_TYPES).
     """
     common = [operand for operand, kind in zip(operands, kinds, strict=True) if kind in _COMMON]
-    shared = common_type(map(_common_part, common, (kind for kind in kinds if kind in _COMMON)))
+    coercion = binder.context.coercion
+    find = coercion.common_type if name in _PROMOTING else coercion.unpromoted_type
+    shared = find(map(_common_part, common, (kind for kind in kinds if kind in _COMMON)))
     if shared is None:
         raise mixed_types(binder, name, common, node)
     result = []
     for place, (operand, kind) in enumerate(zip(operands, kinds, strict=True)):
-        target = _with_common(implicit_cast(operand.type, kind), kind, shared)
+        target = _with_common(coercion.implicit_cast(operand.type, kind), kind, shared)
         if target is None:
             raise wrong_argument(binder, place, kind, operand, node)
         result.append(cast_to(operand, target))
@@ -398,6 +401,7 @@ NOT_CALLABLE: Final = (
         for what in ("add", "subtract", "text of")
         for maker in ("make_interval", "try_make_interval")
     }
+    | LEGACY_NAMES
     | {f"interval_{field}" for field in ("year", "month", "day", "hour", "minute", "second")}
 )
 

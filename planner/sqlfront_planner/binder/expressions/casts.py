@@ -11,7 +11,8 @@ from sqlfront_planner.binder.expressions import calendar_intervals
 from sqlfront_planner.binder.expressions.expression_binder import ExpressionBinder
 from sqlfront_planner.binder.trees.handlers import failure, handles, unsupported
 from sqlfront_planner.binder.trees.type_names import data_type_of
-from sqlfront_planner.types import DATETIMES
+from sqlfront_planner.coercion import ANSI
+from sqlfront_planner.types import DATETIMES, SPECIAL_TIMES
 from sqlfront_values import types
 from sqlfront_values.evaluate import evaluate_scalar
 from sqlfront_values.expressions import Cast, Expr, Literal, Parameter
@@ -31,8 +32,6 @@ from sqlfront_values.types import (
     is_year_month,
 )
 
-#: Words that Spark reads as the day or the moment of the query.
-_SPECIAL_TIMES: Final = frozenset({"epoch", "now", "today", "tomorrow", "yesterday"})
 _TYPED_LITERALS: Final = frozenset({DATE, TIMESTAMP, TIMESTAMP_NTZ})
 _DATE: Final = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})")
 
@@ -78,7 +77,7 @@ def bind_typed_literal(binder: ExpressionBinder, node: exp.Cast) -> Expr:
     if isinstance(value, datetime) and value.tzinfo is not None:
         value = value.astimezone(UTC)
     if value is None:
-        if text.strip().lower() in _SPECIAL_TIMES:
+        if text.strip().lower() in SPECIAL_TIMES:
             raise unsupported(f"The typed literal '{text}'", node)
         name = types.sql_name(kind)
         raise failure(
@@ -114,9 +113,10 @@ def explicit_cast(
         # its type.
         written = is_integral(target) and isinstance(operand, Literal | Parameter)
         return Cast(target, operand, safe) if written else operand
-    if not can_cast(source, target):
-        function = _suggested(source, target)
-        if _is_legacy(source, target) and not safe:
+    coercion = ANSI if safe else binder.context.coercion  # TRY_CAST has ANSI mode's casts in both modes
+    if not coercion.can_cast(source, target):
+        function = _suggested(source, target) if coercion.ansi else None
+        if not safe and _is_legacy(source, target):
             raise failure(
                 "DATATYPE_MISMATCH.CAST_WITH_CONF_SUGGESTION",
                 f'Cannot resolve "{binder.name(node)}" due to data type mismatch: cannot cast '

@@ -18,7 +18,6 @@ from sqlfront_planner.binder.expressions.arguments import (
 from sqlfront_planner.binder.expressions.expression_binder import ExpressionBinder, unify
 from sqlfront_planner.binder.trees.handlers import failure, unsupported
 from sqlfront_planner.expressions.closures import LambdaVariable
-from sqlfront_planner.types import least_common_type
 from sqlfront_values import types
 from sqlfront_values.errors import Error
 from sqlfront_values.expressions import Call, Expr
@@ -64,7 +63,16 @@ def _element_at(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
     or a map's value, which is null if the key is missing."""
     operand, key = binder.bind_all(node.expressions)
     if pa.types.is_map(operand.type):
-        _refuse_rounding("element_at", (operand.type.key_type, key.type), node)
+        kinds = (operand.type.key_type, key.type)
+        _refuse_rounding("element_at", kinds, node)
+        if binder.context.coercion.unpromoted_type(kinds) is None:
+            raise _mismatch(
+                binder,
+                "MAP_FUNCTION_DIFF_TYPES",
+                'Input to `element_at` should have been "MAP" followed by a value with same key type, but'
+                f' it\'s ["{types.sql_name(operand.type)}", "{types.sql_name(key.type)}"].',
+                node,
+            )
         return _value(binder, (Kind.COMMON_MAP, Kind.COMMON), operand, key, node)
     if not is_integral(key.type) or key.type == BIGINT:
         raise _wrong(binder, 1, '"INT"', key, node)
@@ -83,7 +91,7 @@ def _sequence(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
     integer or an interval. Raises SEQUENCE_WRONG_INPUT_TYPES for other types."""
     operands = binder.bind_all(node.expressions)
     if all(is_integral(operand.type) for operand in operands):
-        operands = unify(operands) or operands
+        operands = unify(binder, operands) or operands
     if len(operands) > 2 and types.is_string(operands[2].type):
         raise unsupported("sequence with a string as step", node)
     typed = call_function(binder, "sequence", operands, node)
@@ -182,7 +190,7 @@ def _with_value(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
     known = inside is not None and types.VOID not in (inside, value.type)
     if known and (
         types.is_string(inside) != types.is_string(value.type)
-        or least_common_type(inside, value.type) is None
+        or binder.context.coercion.operand_type(inside, value.type) is None
     ):
         whole, part = ("MAP", "key") if pa.types.is_map(operand.type) else ("ARRAY", "element")
         raise _mismatch(

@@ -49,7 +49,7 @@ def choice(
     """Build a CASE over bound conditions; ``values`` has one more item than ``conditions``, the value of
     ELSE. All values are cast to their common type. Raises DATATYPE_MISMATCH.DATA_DIFF_TYPES, whose message
     names ``function``, if the values have no common type."""
-    unified = unify(values)
+    unified = unify(binder, values)
     if unified is None:
         raise mixed_types(binder, function, values, node)
     branches = tuple(zip(conditions, unified[:-1], strict=True))
@@ -66,7 +66,7 @@ def _if(binder: ExpressionBinder, node: exp.Expr) -> Expr:
 
 def _coalesce(binder: ExpressionBinder, node: exp.Expr) -> Expr:
     operands = binder.bind_all(node.expressions)
-    unified = unify(operands)
+    unified = unify(binder, operands)
     if unified is None:
         raise mixed_types(binder, "coalesce", operands, node)
     return Call(unified[0].type, "coalesce", tuple(unified))
@@ -91,7 +91,7 @@ def _nullifzero(binder: ExpressionBinder, node: exp.Expr) -> Expr:
 
 def _zeroifnull(binder: ExpressionBinder, node: exp.Expr) -> Expr:
     (operand,) = binder.bind_all(node.expressions)
-    unified = unify([operand, Literal(types.INT, 0)])
+    unified = unify(binder, [operand, Literal(types.INT, 0)])
     if unified is None:
         raise mixed_types(binder, "zeroifnull", [operand], node)
     return Call(unified[0].type, "coalesce", tuple(unified))

@@ -16,7 +16,6 @@ import pyarrow as pa
 from msgspec.structs import replace
 from sqlglot import exp
 
-from sqlfront_planner import types as coercion
 from sqlfront_planner.binder.context import LEVELS_OF_A_STACK, StatementContext
 from sqlfront_planner.binder.names.expression_names import name_of
 from sqlfront_planner.binder.scope import Scope
@@ -233,7 +232,7 @@ def cast_to(expression: Expr, data_type: pa.DataType) -> Expr:
     return Cast(data_type, expression)
 
 
-def unify(operands: Sequence[Expr]) -> list[Expr] | None:
+def unify(binder: "ExpressionBinder", operands: Sequence[Expr]) -> list[Expr] | None:
     """Return the operands cast to their least common type; None if they have no common type."""
-    wanted = coercion.common_type(operand.type for operand in operands)
+    wanted = binder.context.coercion.common_type(operand.type for operand in operands)
     return None if wanted is None else [cast_to(operand, wanted) for operand in operands]

@@ -18,14 +18,12 @@ from sqlfront_planner.binder.trees.chains import fold_chain, spine
 from sqlfront_planner.binder.trees.constants import negative_literal
 from sqlfront_planner.binder.trees.handlers import failure, handles, unparenthesized, unsupported
 from sqlfront_planner.binder.trees.precedence import left_of, regrouped, right_of
+from sqlfront_planner.coercion import Coercion
 from sqlfront_planner.tokens.marks import ShiftRightUnsigned, UnaryPlus
 from sqlfront_planner.types import (
     DATETIMES,
     as_decimal,
-    common_type,
     decimal_of_value,
-    implicit_cast,
-    least_common_type,
 )
 from sqlfront_values import types
 from sqlfront_values.errors import Error
@@ -102,18 +100,23 @@ def arithmetic(binder: ExpressionBinder, operator: str, left: Expr, right: Expr,
         scaled = time_arithmetic.interval_arithmetic(binder, operator, left, right, node)
         if scaled is not None:
             return scaled
-    kind = _operand_type(operator, left.type, right.type)
+    left, right = _numbers(binder, left), _numbers(binder, right)
+    kind = _operand_type(binder.context.coercion, operator, left.type, right.type)
     if kind is None:
-        raise _mismatch(binder, node, *_beside_string(left.type, right.type), _NUMBER_OR_INTERVAL)
+        raise _mismatch(binder, node, *_beside_string(binder, left.type, right.type), _NUMBER_OR_INTERVAL)
     if is_decimal(kind):
         return _decimal_arithmetic(binder, operator, left, right)
     result = BIGINT if operator == "div" else kind
     return Call(result, operator, (cast_to(left, kind), cast_to(right, kind)))
 
 
-def _beside_string(left: pa.DataType, right: pa.DataType) -> tuple[pa.DataType, pa.DataType]:
-    """Return the operands' types as Spark's error about a mismatch shows them: a string operand counts as the
-    type of the other operand, NULL beside a string as a string."""
+def _beside_string(
+    binder: ExpressionBinder, left: pa.DataType, right: pa.DataType
+) -> tuple[pa.DataType, pa.DataType]:
+    """Return the operands' types as Spark's error about a mismatch shows them: in ANSI mode, a string operand
+    counts as the type of the other operand, NULL beside a string as a string."""
+    if not binder.context.coercion.ansi:
+        return left, right
     if is_string(left) and not pa.types.is_nested(right):
         return (left, left) if right == VOID else (right, right)
     if is_string(right) and not pa.types.is_nested(left):
@@ -121,7 +124,16 @@ def _beside_string(left: pa.DataType, right: pa.DataType) -> tuple[pa.DataType, 
     return left, right
 
 
-def _operand_type(operator: str, left: pa.DataType, right: pa.DataType) -> pa.DataType | None:
+def _numbers(binder: ExpressionBinder, operand: Expr) -> Expr:
+    """Return the operand of an arithmetic operator as a double if ANSI mode is off and it is a string."""
+    if binder.context.coercion.ansi or not is_string(operand.type):
+        return operand
+    return cast_to(operand, DOUBLE)
+
+
+def _operand_type(
+    coercion: Coercion, operator: str, left: pa.DataType, right: pa.DataType
+) -> pa.DataType | None:
     """Return the type that both operands of an arithmetic operator are cast to; None if they don't fit. A
     decimal type only means that the rules for decimals apply, which cast each operand to a type of its
     own."""
@@ -129,7 +141,7 @@ def _operand_type(operator: str, left: pa.DataType, right: pa.DataType) -> pa.Da
         return BIGINT if operator == "div" else DOUBLE
     if is_string(left) and is_string(right):
         return None
-    kind = least_common_type(left, right)
+    kind = coercion.operand_type(left, right)
     if kind is None or not is_numeric(kind):
         return None
     if operator == "divide" and (left == VOID or not is_decimal(kind)):
@@ -245,18 +257,20 @@ def _operator(binder: ExpressionBinder, left: Expr, node: exp.Expr) -> Expr:
         return concatenation(binder, [left, right], node, "concat_op")
     if kind in SHIFTS:
         return _shift(binder, SHIFTS[kind], left, right, node)
-    result = least_common_type(left.type, right.type)
+    left, right = _numbers(binder, left), _numbers(binder, right)
+    result = binder.context.coercion.operand_type(left.type, right.type)
     if is_string(left.type) and is_string(right.type):
         result = STRING
     if result == VOID:
         result = INT
     if result is None or not is_integral(result):
-        raise _mismatch(binder, node, *_beside_string(left.type, right.type), '"INTEGRAL"')
+        raise _mismatch(binder, node, *_beside_string(binder, left.type, right.type), '"INTEGRAL"')
     return Call(result, BITWISE[kind], (cast_to(left, result), cast_to(right, result)))
 
 
 def _shift(binder: ExpressionBinder, function: str, left: Expr, right: Expr, node: exp.Expr) -> Expr:
     kind = left.type if left.type in (INT, BIGINT) else INT
+    implicit_cast = binder.context.coercion.implicit_cast
     if implicit_cast(left.type, INT) is None:
         raise wrong_operand(binder, node, left.type, '("INT" or "BIGINT")')
     if implicit_cast(right.type, INT) is None:
@@ -271,7 +285,8 @@ def concatenation(binder: ExpressionBinder, operands: list[Expr], node: exp.Expr
     kinds = {operand.type for operand in operands}
     wanted: pa.DataType | None = types.BINARY if kinds == {types.BINARY} else STRING
     if any(pa.types.is_nested(kind) for kind in kinds):
-        wanted = common_type(kinds) if all(pa.types.is_list(kind) for kind in kinds) else None
+        is_lists = all(pa.types.is_list(kind) for kind in kinds)
+        wanted = binder.context.coercion.common_type(kinds) if is_lists else None
     if wanted is None:
         raise mixed_types(binder, "concat", operands, node)
     return Call(wanted, function, tuple(cast_to(operand, wanted) for operand in operands))
@@ -296,9 +311,9 @@ def bind_connective(binder: ExpressionBinder, node: exp.And | exp.Or) -> Expr:
 def _booleans(binder: ExpressionBinder, left: Expr, right: Expr, node: exp.Expr) -> tuple[Expr, Expr]:
     if left.type == right.type == BOOLEAN:
         return left, right
-    kind = least_common_type(left.type, right.type)
+    kind = binder.context.coercion.operand_type(left.type, right.type)
     if kind not in (BOOLEAN, VOID):
-        raise _mismatch(binder, node, *_beside_string(left.type, right.type), '"BOOLEAN"')
+        raise _mismatch(binder, node, *_beside_string(binder, left.type, right.type), '"BOOLEAN"')
     return cast_to(left, BOOLEAN), cast_to(right, BOOLEAN)
 
 
@@ -306,7 +321,7 @@ def _booleans(binder: ExpressionBinder, left: Expr, right: Expr, node: exp.Expr)
 def bind_not(binder: ExpressionBinder, node: exp.Not) -> Expr:
     """Bind NOT, also where it is part of NOT IN or NOT BETWEEN."""
     operand = binder.bind(node.this)
-    if operand.type == VOID or is_string(operand.type):
+    if operand.type == VOID or (is_string(operand.type) and binder.context.coercion.ansi):
         operand = cast_to(operand, BOOLEAN)
     if operand.type != BOOLEAN:
         raise wrong_operand(binder, node, operand.type, '"BOOLEAN"')

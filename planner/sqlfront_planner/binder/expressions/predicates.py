@@ -16,11 +16,8 @@ from sqlfront_planner.binder.trees.precedence import refuse_predicate, refuse_pr
 from sqlfront_planner.tokens.marks import NotNullMark
 from sqlfront_planner.types import (
     as_decimal,
-    common_type,
     compares_inside,
-    is_implicit,
     is_orderable,
-    least_common_type,
     names_of,
     same_but_for_names,
 )
@@ -95,11 +92,14 @@ def comparable(binder: ExpressionBinder, left: Expr, right: Expr, node: exp.Expr
     DATATYPE_MISMATCH.BINARY_OP_DIFF_TYPES, or .INVALID_ORDERING_TYPE for a type without an order."""
     if left.type == right.type and not pa.types.is_nested(left.type):
         return left, right
+    if not binder.context.coercion.ansi and _is_truth_of_number(left.type, right.type):
+        raise unsupported("A boolean compared with a number", node)
     left, right = _in_decimal(binder, left, right), _in_decimal(binder, right, left)
     numbers = is_numeric(left.type) and is_numeric(right.type)
-    if numbers and is_decimal(least_common_type(left.type, right.type)):
+    compared_type = binder.context.coercion.compared_type
+    if numbers and is_decimal(compared_type(left.type, right.type)):
         left, right = decimal_operands(binder, left, right)
-    kind = least_common_type(left.type, right.type)
+    kind = compared_type(left.type, right.type)
     if kind is None and same_but_for_names(left.type, right.type):
         kind = left.type
     if pa.types.is_nested(left.type) and not compares_inside(left.type, right.type):
@@ -124,6 +124,10 @@ def comparable(binder: ExpressionBinder, left: Expr, right: Expr, node: exp.Expr
             node,
         )
     return cast_to(left, kind), cast_to(right, kind)
+
+
+def _is_truth_of_number(left: pa.DataType, right: pa.DataType) -> bool:
+    return (left == BOOLEAN and is_numeric(right)) or (is_numeric(left) and right == BOOLEAN)
 
 
 def _in_decimal(binder: ExpressionBinder, operand: Expr, other: Expr) -> Expr:
@@ -201,7 +205,7 @@ def _is_parenthesized(query: exp.Expr) -> bool:
 def membership(binder: ExpressionBinder, value: Expr, choices: list[Expr], node: exp.Expr) -> Expr:
     """Bind ``value IN (choices)``, after casting all operands to their least common type. Raises
     DATATYPE_MISMATCH.DATA_DIFF_TYPES, or .INVALID_ORDERING_TYPE for a type that can't be compared."""
-    kind = common_type([value.type, *(choice.type for choice in choices)])
+    kind = binder.context.coercion.common_type([value.type, *(choice.type for choice in choices)])
     if kind is None and all(same_but_for_names(value.type, choice.type) for choice in choices):
         kind = value.type
     if kind is None:
@@ -284,7 +288,7 @@ def _quantified(
 
 
 def _as_string(binder: ExpressionBinder, operand: Expr, node: exp.Expr) -> Expr:
-    if not is_implicit(operand.type, STRING):
+    if not binder.context.coercion.is_implicit(operand.type, STRING):
         raise failure(
             "DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE",
             f'Cannot resolve "{binder.name(node)}" due to data type mismatch: The operands require the '

@@ -13,7 +13,7 @@ from sqlfront_planner.binder.trees.handlers import (
     unsupported,
 )
 from sqlfront_planner.logical import Exists, InSubquery, LogicalPlan, LogicalProject, ScalarSubquery
-from sqlfront_planner.types import least_common_type, names_of
+from sqlfront_planner.types import names_of
 from sqlfront_values.errors import Error
 from sqlfront_values.expressions import Column, Expr
 from sqlfront_values.types import BOOLEAN
@@ -71,7 +71,8 @@ def in_subquery(binder: ExpressionBinder, node: exp.In, query: exp.Expr) -> Expr
             node,
         )
     kinds = [
-        least_common_type(operand.type, column.type) for operand, column in zip(operands, row, strict=True)
+        binder.context.coercion.wider_type(operand.type, column.type)
+        for operand, column in zip(operands, row, strict=True)
     ]
     known = [kind for kind in kinds if kind is not None]
     if len(known) < len(kinds):

@@ -43,6 +43,8 @@ def time_arithmetic(
     Returns None if Spark has no such operator for times. Raises UNEXPECTED_INPUT_TYPE for an amount of a
     wrong type.
     """
+    if not binder.context.coercion.ansi and (is_string(left.type) or is_string(right.type)):
+        raise unsupported("A date or timestamp beside a string with ANSI mode off", node)
     swapped = left.type not in DATETIMES and operator == "add"
     if swapped:
         left, right = right, left
@@ -109,6 +111,8 @@ def interval_arithmetic(
     that can't be added, subtracted or multiplied.
     """
     if operator in ("add", "subtract"):
+        if not binder.context.coercion.ansi and STRING in (left.type, right.type):
+            raise unsupported("A string moved by an interval", node)
         moved = left if operator == "subtract" or is_string(left.type) else right
         if is_string(moved.type) and (is_day_time(left.type) or is_day_time(right.type)):
             raise unsupported("A string moved by an interval", node)

@@ -114,7 +114,7 @@ def bind_call(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
         _refuse_distinct(name, node)
         check_count(name, len(node.expressions), least, most, node)
         return function(binder, node)
-    if lookup_aggregate(name) is not None:
+    if lookup_aggregate(name) is not None and name not in NOT_CALLABLE:
         return bind_aggregate(binder, node, name)
     if lookup_window(name) is not None:
         raise failure(

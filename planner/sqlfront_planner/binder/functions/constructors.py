@@ -9,7 +9,7 @@ from sqlglot import exp
 from sqlfront_planner.binder.expressions.arguments import WHERE_FUNCTIONS_ARE, CallBinders, mixed_types
 from sqlfront_planner.binder.expressions.expression_binder import ExpressionBinder, cast_to
 from sqlfront_planner.binder.trees.handlers import failure, field_name, handles, unsupported
-from sqlfront_planner.types import common_type, is_orderable, names_of
+from sqlfront_planner.types import is_orderable, names_of
 from sqlfront_values import types
 from sqlfront_values.expressions import Call, Expr, Literal
 
@@ -55,7 +55,7 @@ def _named_struct(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
 
 def _array(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
     items = binder.bind_all(node.expressions)
-    kind = common_type(item.type for item in items)
+    kind = binder.context.coercion.common_type(item.type for item in items)
     if kind is None:
         raise mixed_types(binder, "array", items, node)
     return Call(pa.list_(kind), "array", tuple(cast_to(item, kind) for item in items))
@@ -64,6 +64,7 @@ def _array(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
 def _map(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
     operands = binder.bind_all(node.expressions)
     keys, items = operands[::2], operands[1::2]
+    common_type = binder.context.coercion.common_type
     key_type, item_type = (common_type(part.type for part in side) for side in (keys, items))
     if len(operands) % 2:
         raise mixed_types(binder, "map", operands, node)

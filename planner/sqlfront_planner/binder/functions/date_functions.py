@@ -145,6 +145,8 @@ def _days(binder: ExpressionBinder, operand: Expr, node: exp.Expr) -> Expr:
     """Return the second operand of date_add or date_sub as an INT number of days. It may be an int or a
     smaller type, a string or NULL; any other type raises UNEXPECTED_INPUT_TYPE."""
     small = is_integral(operand.type) and operand.type != BIGINT
+    if operand.type == STRING and not binder.context.coercion.ansi:
+        raise unsupported("A string as a number of days with ANSI mode off", node)
     if not small and operand.type not in (types.VOID, STRING):
         raise argument_error(binder, 1, '("INT" or "SMALLINT" or "TINYINT")', operand, node)
     return Cast(INT, operand) if operand.type == STRING else cast_to(operand, INT)

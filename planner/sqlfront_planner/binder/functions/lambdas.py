@@ -14,7 +14,7 @@ from sqlfront_planner.binder.names.lambda_names import LAMBDAS
 from sqlfront_planner.binder.trees.handlers import failure, handles, unsupported
 from sqlfront_planner.expressions.closures import LambdaVariable, OpenLambda, closed, new_variable
 from sqlfront_planner.expressions.rewriting import holds_subquery
-from sqlfront_planner.types import least_common_type, mixes_strings, same_but_for_names
+from sqlfront_planner.types import mixes_strings, same_but_for_names
 from sqlfront_values import types
 from sqlfront_values.errors import Error
 from sqlfront_values.expressions import Expr, HigherOrder, Literal, walk
@@ -247,7 +247,7 @@ def _map_zip_with(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
     left, right = call.map(0), call.map(1)
     keys = (left.key_type, right.key_type)
     mixed = mixes_strings(keys) and types.BINARY not in keys
-    common = None if mixed else least_common_type(*keys)
+    common = None if mixed else binder.context.coercion.wider_type(*keys)
     if common is None:
         raise call.mismatch(
             "MAP_ZIP_WITH_DIFF_TYPES",

@@ -31,7 +31,7 @@ from sqlfront_planner.binder.trees.handlers import failure, refuse_unknown, span
 from sqlfront_planner.binder.view_zones import refuse_other_zone
 from sqlfront_planner.catalog import TableEntry, ViewEntry
 from sqlfront_planner.expressions.rewriting import is_deterministic
-from sqlfront_planner.logical import LogicalScan, LogicalValues
+from sqlfront_planner.logical import LogicalPlan, LogicalScan, LogicalValues
 from sqlfront_planner.shared_rows import varies_by_order_only
 from sqlfront_planner.statements.query_parser import parse_query
 from sqlfront_planner.tokens.marks import FUNCTION_MARK
@@ -185,10 +185,13 @@ def _view_query(queries: Queries, entry: ViewEntry, node: exp.Table) -> BoundQue
         raise failure("RECURSIVE_VIEW", f"Recursive view {shown_names.quoted((entry.name,))} detected.", node)
     before, catalog, literals = context.views_open, context.catalog, context.literals
     settings, zone = context.settings, entry.time_zone or context.zone
+    ansi = settings.ansi if entry.ansi is None else entry.ansi
     context.views_open, context.literals = (*before, name), {}  # positions refer to the view's text
-    context.catalog, context.settings = catalog.seen_by(entry), replace(settings, time_zone=zone)
+    context.catalog, context.settings = catalog.seen_by(entry), replace(settings, time_zone=zone, ansi=ansi)
     try:
         bound = queries.alone().bind(parse_query(entry.sql).tree)
+        if ansi != settings.ansi:
+            bound = BoundQuery(_in_own_mode(queries, bound.plan, entry), bound.names)
     finally:
         context.views_open, context.catalog, context.literals = before, catalog, literals
         context.settings = settings
@@ -200,6 +203,14 @@ def _view_query(queries: Queries, entry: ViewEntry, node: exp.Table) -> BoundQue
     if varies_by_order_only(bound.plan):
         context.views[name] = bound
     return bound
+
+
+def _in_own_mode(queries: Queries, plan: LogicalPlan, entry: ViewEntry) -> LogicalPlan:
+    """Return the plan of a view that was made in another mode (ANSI on or off) than the mode of the query
+    that reads it: the operations of a mode off are set now, those of a mode on are kept from the query's mode
+    in a plan of their own."""
+    context = queries.context
+    return context.shared(plan, entry.name) if context.settings.ansi else context.settled(plan)
 
 
 def _view_key(entry: ViewEntry) -> str:

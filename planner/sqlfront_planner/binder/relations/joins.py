@@ -188,7 +188,7 @@ def _join_using(
         pair = predicates.comparable(binder, mine.expression, other.expression, node)
         equal = Call(BOOLEAN, "equal", pair)
         condition = equal if condition is None else Call(BOOLEAN, "and", (condition, equal))
-        merged.append(_merged(name, mine, other, kind))
+        merged.append(_merged(binder, name, mine, other, kind))
     plan = LogicalJoin(left.plan, right.plan, kind, condition)
     rest = [column for column in left.columns if column not in ours]
     if kind in FILTERING_JOINS:
@@ -203,14 +203,16 @@ def _join_using(
     )
 
 
-def _merged(name: str, left: ScopeColumn, right: ScopeColumn, kind: JoinKind) -> ScopeColumn:
+def _merged(
+    binder: ExpressionBinder, name: str, left: ScopeColumn, right: ScopeColumn, kind: JoinKind
+) -> ScopeColumn:
     """Return the column ``name`` that USING or NATURAL JOIN makes of two compared columns: for a right join
     the right column; for a full join the first of the two values that isn't null, row by row; else the left
     column."""
     if kind is JoinKind.RIGHT:
         return right
     if kind is JoinKind.FULL:
-        both = unify([left.expression, right.expression])
+        both = unify(binder, [left.expression, right.expression])
         assert both is not None
         return ScopeColumn(name, Call(both[0].type, "coalesce", tuple(both)))
     return left

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from decimal import localcontext
+from enum import Enum
 from typing import Final
 
 import msgspec
@@ -85,11 +86,27 @@ class SumDoubles(msgspec.Struct, frozen=True):
         return states[0]
 
 
+class Overflow(Enum):
+    """The fate of a sum of whole numbers beyond 64 bits."""
+
+    RAISES = "raises"
+    """ARITHMETIC_OVERFLOW (sum)."""
+    GIVES_NULL = "gives null"
+    """The sum is null (try_sum)."""
+    WRAPS = "wraps"
+    """The sum has the low 64 bits (sum with ANSI mode off)."""
+
+
 class SumIntegers(msgspec.Struct, frozen=True, kw_only=True):
     """An accumulator for sum over whole numbers, with a bigint as the result; null for a group without
-    values. A sum beyond 64 bits raises ARITHMETIC_OVERFLOW, or is null if ``tolerant`` (try_sum)."""
+    values. ``overflow``: the fate of a sum beyond 64 bits."""
 
-    tolerant: bool = False
+    overflow: Overflow = Overflow.RAISES
+
+    @property
+    def tolerant(self) -> bool:
+        """Whether the sum of a group is null if it overflows."""
+        return self.overflow is Overflow.GIVES_NULL
 
     @property
     def state_types(self) -> tuple[pa.DataType, ...]:
@@ -100,14 +117,14 @@ class SumIntegers(msgspec.Struct, frozen=True, kw_only=True):
         return self.from_sums(exact_sums(groups, values), groups.counts())
 
     def from_sums(self, sums: Integers | WideSums, counts: Integers) -> list[pa.Array]:
-        """Return the state columns of groups with the given exact sums and numbers of values. A sum beyond 64
-        bits raises ARITHMETIC_OVERFLOW, or is null if ``tolerant``."""
+        """Return the state columns of groups with the given exact sums and numbers of values. ``overflow``
+        decides about a sum beyond 64 bits."""
         valid = counts > 0
         if isinstance(sums, WideSums):
             fits = sums.fit_bigint()
-            if not fits.all() and not self.tolerant:
+            if not fits.all() and self.overflow is Overflow.RAISES:
                 raise arithmetic_overflow("try_add")
-            sums, valid = sums.low, valid & fits
+            sums, valid = sums.low, valid if self.overflow is Overflow.WRAPS else valid & fits
         result = from_numpy(sums, BIGINT, valid)
         return [result, from_numpy(counts, BIGINT)] if self.tolerant else [result]
 
@@ -140,10 +157,10 @@ class SumIntervals(msgspec.Struct, frozen=True):
     def from_sums(self, sums: Integers | WideSums, counts: Integers) -> list[pa.Array]:
         """Return the state columns of groups with the given exact sums (months or microseconds) and numbers
         of values; a sum that doesn't fit a bigint is null."""
-        return SumIntegers(tolerant=True).from_sums(sums, counts)
+        return SumIntegers(overflow=Overflow.GIVES_NULL).from_sums(sums, counts)
 
     def merge(self, groups: Groups, states: Sequence[pa.Array]) -> list[pa.Array]:
-        return SumIntegers(tolerant=True).merge(groups, states)
+        return SumIntegers(overflow=Overflow.GIVES_NULL).merge(groups, states)
 
     def finish(self, states: Sequence[pa.Array]) -> pa.Array:
         sums, counts = integers(states[0]), integers(states[1])

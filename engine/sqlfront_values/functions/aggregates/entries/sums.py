@@ -10,6 +10,7 @@ from sqlfront_values.functions.aggregates.accumulators.sums import (
     AverageDoubles,
     Count,
     CountIf,
+    Overflow,
     SumDecimals,
     SumDoubles,
     SumIntegers,
@@ -19,6 +20,7 @@ from sqlfront_values.functions.aggregates.aggregate_function import (
     AggregateFunction,
     AggregateSignature,
 )
+from sqlfront_values.functions.legacy import WRAPPING_SUM
 from sqlfront_values.functions.registry import Kind
 from sqlfront_values.types import (
     BIGINT,
@@ -61,10 +63,11 @@ def average_type(types: tuple[pa.DataType, ...]) -> pa.DataType:
 
 def _sum(signature: AggregateSignature, *, tolerant: bool = False) -> Accumulator:
     argument = signature.argument_types[0]
+    overflow = Overflow.GIVES_NULL if tolerant else Overflow.RAISES
     if is_integral(argument):
-        return SumIntegers(tolerant=tolerant)
+        return SumIntegers(overflow=overflow)
     if is_decimal(argument):
-        return SumDecimals(signature.type, tolerant=tolerant)
+        return SumDecimals(signature.type, overflow=overflow)
     if is_interval(argument):
         return SumIntervals(signature.type, tolerant=tolerant)
     return SumDoubles()
@@ -110,6 +113,13 @@ FUNCTIONS: Final[tuple[AggregateFunction, ...]] = (
         sum_type,
         lambda signature: _sum(signature, tolerant=True),
         example=("SELECT try_sum(x) FROM VALUES (9223372036854775807), (1) AS t(x)", "None"),
+    ),
+    AggregateFunction(
+        WRAPPING_SUM,
+        (Kind.INTEGRAL,),
+        BIGINT,
+        lambda _: SumIntegers(overflow=Overflow.WRAPS),
+        example=None,
     ),
     AggregateFunction(
         "avg",
