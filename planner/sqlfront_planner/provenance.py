@@ -43,15 +43,15 @@ def column_source(plan: LogicalPlan, ordinal: int) -> ColumnSource | None:
     found: LogicalPlan = plan
     inside: Path = ()
     while not (isinstance(found, LogicalScan) and not isinstance(found.table, SharedRows)):
-        below = _below(found, ordinal)
-        if below is None:
+        place = below(found, ordinal)
+        if place is None:
             return None
-        found, ordinal, outer = below
+        found, ordinal, outer = place
         inside = (*outer, *inside)
     return ColumnSource(found.table, found.columns[ordinal], inside)
 
 
-def _below(plan: LogicalPlan, ordinal: int) -> _Place | None:
+def below(plan: LogicalPlan, ordinal: int) -> _Place | None:
     """Return where the column ``ordinal`` of a plan comes from: the plan's input, and the column of the
     input, or the field inside of a column, that is passed on unchanged. Return None if the plan computes
     the column."""

@@ -314,6 +314,7 @@ AREAS: Final = (
     "time.moving",
     "time.texts",
     "time.truncating",
+    "time.windows",
     "xml.xpath",
 )
 

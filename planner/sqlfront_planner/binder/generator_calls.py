@@ -65,7 +65,7 @@ class SelectedGenerators(msgspec.Struct, frozen=True):
 def generator_of(node: exp.Expr) -> exp.Anonymous | None:
     """Return the call of a generator that the node is, perhaps in parentheses; None for any other node."""
     node = unparenthesized(node)
-    return node if isinstance(node, exp.Anonymous) and _name(node) in GENERATORS else None
+    return node if isinstance(node, exp.Anonymous) and called_name(node) in GENERATORS else None
 
 
 def holds_generator(node: exp.Expr) -> bool:
@@ -74,7 +74,8 @@ def holds_generator(node: exp.Expr) -> bool:
     return any(generator_of(item) is not None for item in calls)
 
 
-def _name(call: exp.Anonymous) -> str:
+def called_name(call: exp.Anonymous) -> str:
+    """Return the name of the function of a call, in lower case."""
     name = call.this if isinstance(call.this, str) else call.this.name
     return str(name).removeprefix(FUNCTION_MARK).lower()
 

@@ -90,6 +90,9 @@ class Binder(Protocol):
     def bind(self, node: exp.Expr) -> Expr:
         """Return the typed expression of a node."""
 
+    def names_window(self, name: str) -> bool:
+        """Return whether a name that means no column of the scope means the SELECT's windows of time."""
+
     def window(self, node: exp.Window) -> exp.Window:
         """Return the definition of an OVER clause's window: the clause itself or, for ``OVER name``, the
         definition in the WINDOW clause."""

@@ -18,10 +18,10 @@ from sqlfront_planner.binder.names import shown_names
 from sqlfront_planner.binder.relations import from_clause
 from sqlfront_planner.binder.scope import EMPTY_SCOPE, BoundQuery, Scope, ScopeColumn, output_scope
 from sqlfront_planner.binder.select import bind_select
-from sqlfront_planner.binder.sorting import bind_order, check_rows_comparable, sorted_plan
+from sqlfront_planner.binder.sorting import bind_order, check_rows_comparable, distinct_rows, sorted_plan
+from sqlfront_planner.binder.time_windows import sessions
 from sqlfront_planner.binder.trees.handlers import failure, refuse_unknown, span, unsupported
 from sqlfront_planner.logical import (
-    LogicalAggregate,
     LogicalLimit,
     LogicalPlan,
     LogicalProject,
@@ -265,9 +265,11 @@ class QueryBinder(msgspec.Struct, frozen=True):
         if distinct or word != "UNION":
             check_rows_comparable(kinds, node)
         kind = distinct_kind if distinct else all_kind
+        if distinct and word != "UNION" and sessions.session_keys(first, first.row()):
+            raise unsupported(f"{word} of sessions", node)
         plan = LogicalSetOperation(kind, (*_branches(first, kind), second))
         if kind is SetKind.UNION_ALL and distinct:
-            return replace(left, plan=distinct_rows(plan, left.names))
+            return replace(left, plan=distinct_rows(plan, left.names, node))
         return replace(left, plan=plan)
 
 
@@ -275,11 +277,6 @@ _BODIES: Final[dict[type[exp.Expr], frozenset[str]]] = {
     **dict.fromkeys((exp.Union, exp.Intersect, exp.Except), frozenset({"this", "expression", "distinct"})),
     exp.Values: frozenset({"expressions"}),
 }
-
-
-def distinct_rows(plan: LogicalPlan, names: tuple[str, ...]) -> LogicalPlan:
-    """Return the plan of the distinct rows of ``plan``, with columns called ``names``."""
-    return LogicalAggregate(plan, plan.row(), (), names)
 
 
 def _branches(plan: LogicalPlan, kind: SetKind) -> tuple[LogicalPlan, ...]:

@@ -29,6 +29,7 @@ from sqlfront_planner.binder.collected_calls import (
     Windows,
     as_read,
 )
+from sqlfront_planner.binder.collected_windows import TimeWindows
 from sqlfront_planner.binder.expressions import casts
 from sqlfront_planner.binder.expressions import columns as column_binder
 from sqlfront_planner.binder.expressions.expression_binder import Clause, ExpressionBinder, OutputNames
@@ -42,14 +43,17 @@ from sqlfront_planner.binder.sorting import (
     OrderItem,
     bind_order,
     check_rows_comparable,
+    distinct_rows,
     projection,
     sorted_plan,
 )
+from sqlfront_planner.binder.time_windows import sessions
 from sqlfront_planner.binder.trees.handlers import failure, parts_of, refuse_unknown, unsupported
-from sqlfront_planner.logical import LogicalAggregate, LogicalFilter, LogicalPlan, OuterColumn
+from sqlfront_planner.expressions.rewriting import TRUE, filtered
+from sqlfront_planner.logical import LogicalFilter, LogicalPlan, OuterColumn
 from sqlfront_planner.statements.query_parser import CHANGES
 from sqlfront_values.errors import Error, ProgrammingError
-from sqlfront_values.expressions import Call, Expr, transform, walk
+from sqlfront_values.expressions import Call, Expr, conjunction, transform, walk
 from sqlfront_values.types import BOOLEAN
 
 if TYPE_CHECKING:
@@ -132,6 +136,7 @@ class _Select(msgspec.Struct):
     #: Whether expressions may hold an AliasOutput.
     has_stand_ins: bool = False
     generators: SelectedGenerators = msgspec.field(default_factory=SelectedGenerators)
+    time_windows: TimeWindows | None = None
 
     def bind(self) -> BoundQuery:
         try:
@@ -162,12 +167,10 @@ class _Select(msgspec.Struct):
         if where is not None:
             condition = ExpressionBinder(self.queries, self.scope, Clause.WHERE).condition(where.this)
             self.plan = LogicalFilter(self.plan, condition)
+        self.time_windows = TimeWindows(self.plan, self.node)
         if any(map(is_item, self.node.expressions)):
             self._bind_generators()
         binder = self._binder()
-        group = self.node.args.get("group")
-        if group is not None:
-            group_by.refuse_time_windows(group)
         self._bind_items(binder)
         if step := pipe_steps.step_of(self.node):
             pipe_steps.check_keys(self.node, self.items, binder)
@@ -184,6 +187,8 @@ class _Select(msgspec.Struct):
             raise
         if self.has_stand_ins:
             self._write_out_aliases()
+        if self.time_windows is not None:
+            self.plan = self.time_windows.apply()
         if grouping is not None or self.aggregates.used or self.having is not None:
             self._group(grouping or group_by.Grouping())
         if self.generators.grouped is not None:
@@ -236,7 +241,13 @@ class _Select(msgspec.Struct):
                 )
             named[item.name] = item
         return ExpressionBinder(
-            self.queries, self.scope, Clause.SELECT, self.aggregates, self.windows, named_windows=named
+            self.queries,
+            self.scope,
+            Clause.SELECT,
+            self.aggregates,
+            self.windows,
+            named_windows=named,
+            time_windows=self.time_windows,
         )
 
     # ---- the select list
@@ -252,6 +263,7 @@ class _Select(msgspec.Struct):
         self.plan, self.scope, self.generators = selected_generators.bind_all(
             binder, self.plan, self.node.expressions
         )
+        self.time_windows = TimeWindows(self.plan, self.node)
 
     def _bind_items(self, binder: ExpressionBinder) -> None:
         if not self.node.expressions:
@@ -396,6 +408,7 @@ class _Select(msgspec.Struct):
             self.scope,
             Clause.GROUP_BY,
             output=OutputNames(self._outputs(generated=False)),
+            time_windows=self.time_windows,
         )
         items = [(item.expression, item.node) for item in self.items]
         grouping = group_by.bind_grouping(binder, group, items)
@@ -465,7 +478,18 @@ class _Select(msgspec.Struct):
         groups by HAVING, unless HAVING is evaluated after the window functions."""
         grouped = self.node.args.get("group") is not None
         self._check_grouped_subqueries(grouping)
-        self.plan, row = group_rows.grouped_plan(self.plan, grouping, self.aggregates, grouped=grouped)
+        if grouping.sets is not None and sessions.session_keys(self.plan, grouping.keys):
+            raise unsupported("Sessions in grouping sets", self.node)
+        if self.having is not None:
+            moved, rest = sessions.before_merging(
+                self.plan, grouping.keys, self.aggregates.calls, self.having.expression
+            )
+            if moved:
+                self.plan = filtered(self.plan, moved)
+                self.having = replace(self.having, expression=conjunction(rest) or TRUE)
+        self.plan, row = group_rows.grouped_plan(
+            self.plan, grouping, self.aggregates, self.node, grouped=grouped
+        )
         self._rewrite(row.over, row.over_order)
         for item in self.items:
             outer_columns.refuse_correlated(item.expression, "beside GROUP BY", item.node)
@@ -566,7 +590,7 @@ class _Select(msgspec.Struct):
         projected = projection(self.plan, outputs, names)
         row = projected.row()
         check_rows_comparable([item.type for item in row], self.node)
-        plan = LogicalAggregate(projected, row, (), names)
+        plan = distinct_rows(projected, names, self.node)
         order = distribution.sort_clause(self.node)
         scope = output_scope(names, row, qualifiers, self.scope.parent)
         binder = ExpressionBinder(self.queries, scope, Clause.ORDER_BY)

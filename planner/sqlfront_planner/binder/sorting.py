@@ -10,6 +10,7 @@ from sqlglot import exp
 from sqlfront_planner import types as coercion
 from sqlfront_planner.binder import outer_columns
 from sqlfront_planner.binder.expressions.expression_binder import ExpressionBinder
+from sqlfront_planner.binder.time_windows import sessions
 from sqlfront_planner.binder.trees.constants import may_be_position
 from sqlfront_planner.binder.trees.handlers import failure, refuse_unknown, unparenthesized
 from sqlfront_planner.binder.trees.sort_orders import sort_order
@@ -17,6 +18,7 @@ from sqlfront_planner.expressions.rewriting import is_correlated
 from sqlfront_planner.logical import (
     Exists,
     InSubquery,
+    LogicalAggregate,
     LogicalPlan,
     LogicalProject,
     LogicalSort,
@@ -147,6 +149,13 @@ def projection(plan: LogicalPlan, expressions: Sequence[Expr], names: tuple[str,
     ):
         return plan
     return LogicalProject(plan, tuple(expressions), names)
+
+
+def distinct_rows(plan: LogicalPlan, names: tuple[str, ...], node: exp.Expr) -> LogicalPlan:
+    """Return the plan of the distinct rows of ``plan``, with columns called ``names``. ``node``: the query in
+    the text. As in Spark, sessions that overlap are merged, as by GROUP BY."""
+    plan, keys = sessions.merge_sessions(plan, plan.row(), (), node)
+    return LogicalAggregate(plan, keys, (), names)
 
 
 def check_rows_comparable(kinds: Sequence[pa.DataType], node: exp.Expr) -> None:

@@ -173,4 +173,6 @@ def _window(call: WindowCall, scope: ReadNulls) -> Nulls:
         return nulls_of(call.arguments[0], scope) | nulls_of(call.arguments[2], scope)
     if call.function in _LISTS:
         return Nulls(False, (Nulls(False, nulls_of(call.arguments[0], scope).parts),))
+    if call.function == "merge sessions":
+        return nulls_of(call.arguments[0], scope)
     return everywhere(call.type)

@@ -34,6 +34,8 @@ ALWAYS: Final = frozenset(
     from_unixtime next_day trunc date_trunc try_to_date try_to_timestamp try_make_timestamp
     try_make_timestamp_ltz try_make_timestamp_ntz
 
+    window_time
+
     array_max array_min map_contains_key vector_cosine_similarity vector_inner_product vector_l2_distance
     vector_norm vector_normalize
     """.split()  # noqa: SIM905 - as a list it would fill three pages
@@ -241,7 +243,19 @@ def _entries(function: Call, arguments: Sequence[Nulls]) -> Nulls:
     return Nulls(arguments[0].value, (Nulls(False, (Nulls(False, everywhere(kind).parts), *values)),))
 
 
+def _window(function: Call, arguments: Sequence[Nulls]) -> Nulls:
+    """A window of time, whose start and end may be null for Spark."""
+    return Nulls(False, (Nulls(True), Nulls(True)))
+
+
+def _windows(function: Call, arguments: Sequence[Nulls]) -> Nulls:
+    """The windows of time that contain a timestamp, of which Spark takes each for nullable."""
+    return Nulls(arguments[0].value, (Nulls(True, (Nulls(True), Nulls(True))),))
+
+
 _RULES: Final[dict[str, Rule]] = {
+    **dict.fromkeys(("window", "session_window"), _window),
+    "sliding windows": _windows,
     **dict.fromkeys(("coalesce", "ifnull", "nvl", "greatest", "least"), _coalesced),
     "array": _of_elements,
     "map": _of_pairs,

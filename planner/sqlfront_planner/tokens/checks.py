@@ -90,14 +90,6 @@ def _hexadecimal(tokens: Sequence[Token], position: int, sql: str) -> None:
         raise unsupported_at(tokens[position], "A name that begins with 0x", sql)
 
 
-def _window(tokens: Sequence[Token], position: int, sql: str) -> None:
-    """Raise NotSupportedError for a call of the function ``window``: the word before a parenthesis. Before a
-    name, the word is the keyword of the WINDOW clause and passes."""
-    following = _at(tokens, position + 1)
-    if following is not None and following.token_type == _T.L_PAREN:
-        raise unsupported_at(tokens[position], "The function window", sql)
-
-
 def _not(tokens: Sequence[Token], position: int, sql: str) -> None:
     """Raise NotSupportedError for NOT (but not ``!``) after an operator: Spark reads NOT as a name there, but
     sqlglot negates the next expression."""
@@ -144,7 +136,6 @@ _CHECKS: Final[dict[TokenType, _Check]] = {
     _T.HEX_STRING: _hexadecimal,
     _T.NOT: _not,
     _T.SELECT: _select,
-    _T.WINDOW: _window,
 }
 #: The checks by the name, for tokens that are names.
 _CHECKS_OF_NAMES: Final[dict[str, _Check]] = {"CURRENT_PATH": _current_path, "TRIM": _trim}

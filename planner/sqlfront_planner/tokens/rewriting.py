@@ -57,7 +57,7 @@ _KEYWORDS: Final = frozenset(
         _T.INTO, _T.IS, _T.JOIN, _T.LATERAL, _T.LIKE, _T.LIMIT, _T.NATURAL, _T.NOT, _T.NULL, _T.OFFSET, _T.ON,
         _T.OR, _T.ORDER_BY, _T.OVER, _T.PARTITION_BY, _T.PIVOT, _T.QUALIFY, _T.RLIKE, _T.ROLLUP, _T.SELECT,
         _T.SEMI, _T.SORT_BY, _T.TABLE_SAMPLE, _T.THEN, _T.UNION, _T.UNPIVOT, _T.USING, _T.VALUES, _T.VIEW,
-        _T.WHEN, _T.WHERE, _T.WINDOW, _T.WITH,
+        _T.WHEN, _T.WHERE, _T.WITH,
     }
 )  # fmt: skip
 #: Words that look like identifiers but may directly precede a call's name.

@@ -11,12 +11,13 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
-from sqlfront_values.arrow.arrays import from_numpy, valid_mask
+from sqlfront_values.arrow.arrays import from_numpy, numpy_view, valid_mask
 from sqlfront_values.columns.batches import Mask, Rows
 from sqlfront_values.columns.window_rows import PositionRanges, WindowRows
 from sqlfront_values.errors import InternalError
 from sqlfront_values.functions.registry import ArgumentType, Kind, ResultType
 from sqlfront_values.functions.windows.placed import PlacedColumn
+from sqlfront_values.functions.windows.sessions import merged_sessions
 from sqlfront_values.types import BIGINT, DOUBLE, INT
 
 
@@ -248,6 +249,19 @@ def choose(values: pa.Array, positions: Rows, found: Mask, otherwise: pa.Array) 
     return PlacedColumn(pa.concat_arrays([values, otherwise]), rows)
 
 
+# ---- sessions
+
+
+def _merge_sessions(call: WindowInvocation) -> pa.Array:
+    """Return the merged session of each session; the window is ordered by the sessions."""
+    column = call.arguments[0]
+    fields = column.flatten()
+    starts, ends = (numpy_view(field).astype(np.int64) for field in fields)
+    merged = merged_sessions(starts, ends, call.rows.ids.astype(np.int64))
+    children = [from_numpy(part, field.type) for part, field in zip(merged, fields, strict=True)]
+    return pa.StructArray.from_arrays(children, fields=list(column.type))
+
+
 #: The rows of the examples, which show the result for the last row.
 _ROWS: Final = "FROM VALUES (1), (1), (2) AS t(x) ORDER BY x DESC LIMIT 1"
 
@@ -309,5 +323,18 @@ _register(
         uses_frame=True,
         takes_nulls_clause=True,
         example=(f"SELECT nth_value(x, 3) OVER (ORDER BY x) {_ROWS}", "2"),
+    ),
+    WindowFunction(
+        "merge sessions",
+        (Kind.STRUCT,),
+        _first_type,
+        _merge_sessions,
+        example=(
+            (
+                "SELECT session_window.end FROM VALUES (TIMESTAMP'2024-01-01 11:27:00') AS v(ts) "
+                "GROUP BY session_window(ts, '1 hour')"
+            ),
+            "datetime.datetime(2024, 1, 1, 12, 27)",
+        ),
     ),
 )

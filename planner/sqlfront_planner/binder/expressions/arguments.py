@@ -402,6 +402,7 @@ NOT_CALLABLE: Final = (
         for maker in ("make_interval", "try_make_interval")
     }
     | LEGACY_NAMES
+    | {"sliding windows", "session end", "merge sessions"}
     | {f"interval_{field}" for field in ("year", "month", "day", "hour", "minute", "second")}
 )
 

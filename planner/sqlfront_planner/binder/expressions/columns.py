@@ -15,7 +15,7 @@ from sqlfront_planner.binder.scope import Match, Scope
 from sqlfront_planner.binder.trees.handlers import failure, handles, parts_of, unsupported
 from sqlfront_planner.expressions.rewriting import columns_to_outer, is_deterministic
 from sqlfront_planner.expressions.same_meaning import is_same
-from sqlfront_values.errors import Error
+from sqlfront_values.errors import Error, ProgrammingError
 from sqlfront_values.expressions import Call, Column, Expr, Literal, RunValue, columns_used
 from sqlfront_values.types import BIGINT, STRING
 
@@ -88,6 +88,9 @@ def resolve(binder: ExpressionBinder, parts: tuple[str, ...], node: exp.Expr) ->
             if output is not None and output.is_closed:
                 raise unresolved(known_outputs(output), parts, node)
         return _fields(binder, column, parts[match.parts :], node)
+    expression = _window(binder, parts[0])
+    if expression is not None:
+        return _fields(binder, expression, parts[1:], node)
     expression = _alias(binder, parts, node)
     if expression is None and output is not None:
         expression = _output(binder, parts, node)
@@ -277,6 +280,23 @@ def _alias(binder: ExpressionBinder, parts: tuple[str, ...], node: exp.Expr) -> 
         raise unsupported("A reference to an alias of a nondeterministic expression in the same SELECT", node)
     binder.aliases_used.append(parts[0])
     return _fields(binder, found[0], parts[1:], node)
+
+
+def _window(binder: ExpressionBinder, name: str) -> Expr | None:
+    """Return the column of the windows of time that ``window`` or ``session_window`` means, if the SELECT has
+    a call of that function in its list or in GROUP BY, perhaps behind the name; else None."""
+    windows = binder.time_windows
+    if windows is None:
+        return None
+    call = windows.sought(name)
+    if call is not None:
+        rows = replace(binder, clause=Clause.SELECT, aggregates=None, windows=None, output=None, aliases={})
+        try:
+            rows.within(inside_aggregate=False).bind(call)
+        except ProgrammingError as error:  # Spark looks the name up before it checks the widths
+            if not (error.condition or "").startswith("DATATYPE_MISMATCH"):
+                raise
+    return windows.named(name)
 
 
 def _outer(binder: ExpressionBinder, parts: tuple[str, ...], node: exp.Expr) -> Expr | None:

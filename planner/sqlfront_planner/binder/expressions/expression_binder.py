@@ -31,6 +31,7 @@ from sqlfront_values.types import BOOLEAN, DOUBLE, VALUE_BITS, is_decimal
 
 if TYPE_CHECKING:
     from sqlfront_planner.binder.collected_calls import Aggregates, Windows
+    from sqlfront_planner.binder.collected_windows import TimeWindows
     from sqlfront_planner.binder.protocols import Queries
 
 
@@ -102,6 +103,7 @@ class ExpressionBinder(msgspec.Struct):
     them, else None. ``named_windows`` has the definitions of the WINDOW clause. ``inside_aggregate`` is True
     within an aggregate's arguments. ``variables`` are the parameters of the lambdas around the expression, by
     lower-case name; ``inside_lambda`` is True within a function's argument that is, or stands for, a lambda.
+    ``time_windows`` collects the windows of time; None if the clause allows none.
     """
 
     queries: "Queries"
@@ -116,6 +118,7 @@ class ExpressionBinder(msgspec.Struct):
     inside_aggregate: bool = False
     variables: Mapping[str, LambdaVariable] = msgspec.field(default_factory=dict)
     inside_lambda: bool = False
+    time_windows: "TimeWindows | None" = None
 
     @property
     def context(self) -> StatementContext:
@@ -165,6 +168,10 @@ class ExpressionBinder(msgspec.Struct):
     def name(self, node: exp.Expr) -> str:
         """Return the text by which Spark shows a node in names of result columns and in messages."""
         return name_of(node, self)
+
+    def names_window(self, name: str) -> bool:
+        """Return whether a name that means no column of the scope means the SELECT's windows of time."""
+        return self.time_windows is not None and self.time_windows.names_window(name)
 
     def window(self, node: exp.Window) -> exp.Window:
         """Return the definition of an OVER clause's window: the clause itself or, for ``OVER name``, the

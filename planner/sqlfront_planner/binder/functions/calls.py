@@ -40,6 +40,7 @@ from sqlfront_planner.binder.names.shown_names import quoted
 from sqlfront_planner.binder.names.spark_functions import CALLABLE
 from sqlfront_planner.binder.routines import calls as routine_calls
 from sqlfront_planner.binder.scope import columns_of_star
+from sqlfront_planner.binder.time_windows.calls import TIME_WINDOWS
 from sqlfront_planner.binder.trees.handlers import failure, handles, unsupported
 from sqlfront_values import types
 from sqlfront_values.expressions import Call, Expr, Literal, RunValue
@@ -297,6 +298,7 @@ SPECIAL: Final[CallBinders] = {
     **SWITCHED_OFF,
     **TEXT_CONVERSIONS,
     **TIME_BUCKETS,
+    **TIME_WINDOWS,
     **STRUCTURED_TEXTS,
     **{name: (_cast_function(kind), 1, 1) for name, kind in CAST_FUNCTIONS.items()},
     **{name: (_run_value(kind, shown), 0, 0) for name, (kind, shown) in RUN_VALUES.items()},

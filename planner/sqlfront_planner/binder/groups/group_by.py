@@ -9,7 +9,7 @@ import msgspec
 from sqlglot import exp
 
 from sqlfront_planner.binder.collected_calls import AggregateOutput, WindowOutput
-from sqlfront_planner.binder.expressions.arguments import function_name, unresolved_routine
+from sqlfront_planner.binder.expressions.arguments import unresolved_routine
 from sqlfront_planner.binder.expressions.expression_binder import ExpressionBinder
 from sqlfront_planner.binder.trees.constants import may_be_position
 from sqlfront_planner.binder.trees.handlers import (
@@ -47,14 +47,6 @@ class Grouping(msgspec.Struct, frozen=True):
     keys: tuple[Expr, ...] = ()
     sets: tuple[tuple[int, ...], ...] | None = None
     is_all: bool = False
-
-
-def refuse_time_windows(group: exp.Expr) -> None:
-    """Raise NotSupportedError for a GROUP BY with windows of time, whose column ``window`` the select list
-    may read."""
-    for part in group.expressions:
-        if isinstance(part, exp.Anonymous) and function_name(part) in ("window", "session_window"):
-            raise unsupported(f"GROUP BY with {function_name(part)}", part)
 
 
 def bind_grouping(binder: ExpressionBinder, group: exp.Expr, items: Sequence[Item]) -> Grouping:

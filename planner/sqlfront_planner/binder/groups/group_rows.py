@@ -14,6 +14,7 @@ from sqlfront_planner.binder.expressions.columns import unresolved
 from sqlfront_planner.binder.functions.aggregates import no_grouping_sets
 from sqlfront_planner.binder.groups.group_by import Grouping
 from sqlfront_planner.binder.outer_columns import replace_outer
+from sqlfront_planner.binder.time_windows import sessions
 from sqlfront_planner.binder.trees.handlers import failure
 from sqlfront_planner.expressions.closures import OpenLambda, closed, opened
 from sqlfront_planner.expressions.rewriting import FALSE, TRUE
@@ -43,10 +44,10 @@ _MOST_REPEATED: Final = 10_000
 
 
 def grouped_plan(
-    plan: LogicalPlan, grouping: Grouping, aggregates: Aggregates, *, grouped: bool
+    plan: LogicalPlan, grouping: Grouping, aggregates: Aggregates, node: exp.Expr, *, grouped: bool
 ) -> tuple[LogicalPlan, "GroupRow"]:
     """Return the plan that groups the rows of ``plan``, and a rewriter of expressions over the input's row as
-    expressions over the groups' row. ``grouped``: the query has GROUP BY.
+    expressions over the groups' row. ``node``: the query in the text. ``grouped``: it has GROUP BY.
 
     Grouping sets are a UNION ALL with one Aggregate each. For many sets of few rows, the plan repeats the
     rows once per set, as Spark does (its Expand), and groups once: thousands of branches take seconds to
@@ -58,7 +59,8 @@ def grouped_plan(
     if grouping.sets is None:
         if aggregates.groupings:
             raise no_grouping_sets(aggregates.groupings[0].node)
-        return LogicalAggregate(plan, keys, calls, names), GroupRow(keys, len(calls), grouped, names)
+        plan, read = sessions.merge_sessions(plan, keys, calls, node)
+        return LogicalAggregate(plan, read, calls, names), GroupRow(keys, len(calls), grouped, names)
     names = (*names, *("grouping" for _ in aggregates.groupings))
     row = GroupRow(keys, len(calls), grouped, names)
     if grouping.sets == ((),) and not keys:

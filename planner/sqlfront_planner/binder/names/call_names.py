@@ -151,6 +151,8 @@ def call_text(node: exp.Expr, binder: Binder, text: Text) -> str:
             return routine_names.routine_text(binder, routine, node, text)
     if lambda_names.takes_lambdas(name, len(node.expressions)):
         return f"{name}({', '.join(lambda_names.argument_texts(name, node, text))})"
+    if name in ("window", "session_window"):  # the names of the columns that stand for the calls
+        return name
     special = _CALLS.get(name)
     if special is not None and len(node.expressions) in special[0]:
         return special[1]([text(part) for part in node.expressions])

@@ -244,6 +244,8 @@ def _column(node: exp.Expr, binder: "Binder") -> str:
     if parts[0].lower() in binder.variables:
         return lambda_names.parameter_text(parts, binder)
     match = binder.scope.resolve(parts)
+    if match is None and binder.names_window(parts[0]):
+        return ".".join(parts)
     if match is None:
         if binder.aliases.get(parts[0].lower()):
             return ".".join((f"lateralAliasReference({parts[0]})", *parts[1:]))

@@ -21,6 +21,7 @@ from sqlfront_planner.binder.names import shown_names
 from sqlfront_planner.binder.protocols import Queries
 from sqlfront_planner.binder.relations import unpivots
 from sqlfront_planner.binder.scope import Relation, ScopeColumn, named
+from sqlfront_planner.binder.time_windows import sessions
 from sqlfront_planner.binder.trees.handlers import (
     failure,
     refuse_unknown,
@@ -120,7 +121,9 @@ def _pivoted(queries: Queries, source: Relation, node: exp.Pivot) -> Relation:
     if not all(is_orderable(column.expression.type) for column in kept):
         raise unsupported("PIVOT of a relation with a map", node)
     pivot = _Pivot(source.plan, pivots, [column.expression for column in kept], items, values, aggregates)
-    plan = pivot.by_two_aggregations() if pivot.is_plain else pivot.by_conditions(node)
+    if sessions.session_keys(source.plan, pivot.kept):
+        raise unsupported("PIVOT beside a column of sessions", node)
+    plan = pivot.by_two_aggregations(node) if pivot.is_plain else pivot.by_conditions(node)
     names = [
         value.name if len(items) == 1 else f"{value.name}_{item.name}" for value in values for item in items
     ]
@@ -260,12 +263,12 @@ class _Pivot(NamedTuple):
         kinds = [item.expression.type for item in self.items]
         return all(types.is_numeric(kind) or kind == BOOLEAN for kind in kinds)
 
-    def by_two_aggregations(self) -> LogicalPlan:
+    def by_two_aggregations(self, node: exp.Expr) -> LogicalPlan:
         """Return the plan that first groups by the pivot columns, too: a group then has one row at most for
-        each value."""
+        each value. ``node``: the clause in the text."""
         keys = (*self.kept, *self.pivots)
         grouping = Grouping(tuple(dict.fromkeys(keys)))
-        plan, row = group_rows.grouped_plan(self.plan, grouping, self.aggregates, grouped=True)
+        plan, row = group_rows.grouped_plan(self.plan, grouping, self.aggregates, node, grouped=True)
         kept = tuple(row.over(key, self.items[0].node) for key in self.kept)
         pivots = [row.over(pivot, self.items[0].node) for pivot in self.pivots]
         items = [row.over(item.expression, item.node) for item in self.items]
