@@ -20,6 +20,7 @@ from sqlfront_planner.logical import (
     SetKind,
     Subquery,
 )
+from sqlfront_planner.recursion import LogicalRecursion
 from sqlfront_values.errors import InternalError
 from sqlfront_values.expression_text import describe
 from sqlfront_values.expressions import Column, Expr, walk
@@ -109,6 +110,10 @@ def _check_shape(plan: LogicalPlan) -> None:
                 raise InternalError(f"{kind.value}: the branches differ in type: {types}")
             if kind is not SetKind.UNION_ALL and len(branches) != 2:
                 raise InternalError(f"{kind.value}: two branches are needed, not {len(branches)}")
+        case LogicalRecursion(anchor=anchor, step=step, level=level):
+            types = [[column.type for column in part.row()] for part in (anchor, step)]
+            if types != [level.schema.types] * 2:
+                raise InternalError(f"Recursion: anchor and step differ in type: {types}")
         case LogicalValues(output=output, rows=rows):
             if any([item.type for item in row] != output.types for row in rows):
                 raise InternalError("Values: a row's types differ from the schema's")

@@ -19,7 +19,7 @@ from sqlfront_planner.logical import (
 )
 from sqlfront_planner.pruning import joins
 from sqlfront_planner.pruning.scans import KeyConditions
-from sqlfront_planner.shared_rows import SharedRows
+from sqlfront_planner.shared_rows import OWN_TABLES
 from sqlfront_planner.statistics.cardinality import Cardinality, column_bytes, table_rows
 
 #: Input rows up to which a query runs on the caller's thread: a hop to another thread takes 13 to 35 us,
@@ -94,7 +94,7 @@ def input_size(
     rows = size = 0.0
     nodes = [node for plan in plans for node in walk_plan(plan)]
     scans = [
-        node for node in nodes if isinstance(node, LogicalScan) and not isinstance(node.table, SharedRows)
+        node for node in nodes if isinstance(node, LogicalScan) and not isinstance(node.table, OWN_TABLES)
     ]
     joined = {
         id(found.node): cardinality.rows(join)

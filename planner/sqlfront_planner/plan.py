@@ -1,6 +1,6 @@
 """The plan of a query, made once and bound to the arguments of each run."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 import pyarrow as pa
@@ -98,12 +98,45 @@ class Template(msgspec.Struct, frozen=True):
 
 class SharedPlan(msgspec.Struct, frozen=True):
     """A subplan whose rows a separate job computes once per run; the jobs that read the rows run later, and
-    find the rows among their resources by ``key``. ``name``: the name of the rows in EXPLAIN."""
+    find the rows among their resources by ``key``. ``name``: the name of the rows in EXPLAIN. ``step``: of a
+    WITH RECURSIVE, of which ``template`` and ``optimized`` are the anchor, the plan of the further levels;
+    None for other rows."""
 
     key: str
     name: str
     template: Template
     optimized: LogicalPlan
+    step: "StepPlan | None" = None
+
+
+class StepPlan(msgspec.Struct, frozen=True):
+    """The plan of the step of a WITH RECURSIVE, which makes the rows of a level from those of the level
+    before. A job of the step finds the rows of the level before by ``key``.
+
+    ``kept``: the shared rows of the step that no level changes, which are computed once, before the first
+    step. ``shared``: the shared rows that depend on the level before, computed anew for each level.
+    ``levels``, ``rows`` and ``limit``: see :class:`~sqlfront_planner.recursion.LogicalRecursion`."""
+
+    key: str
+    name: str
+    template: Template
+    optimized: LogicalPlan
+    kept: tuple[SharedPlan, ...]
+    shared: tuple[SharedPlan, ...]
+    levels: int
+    rows: int
+    limit: int | None
+
+
+def every_part(parts: Iterable[SharedPlan]) -> Iterator[SharedPlan | StepPlan]:
+    """Yield the plans of shared rows, each followed by its step, if it has one, and the shared rows of that
+    step."""
+    for part in parts:
+        yield part
+        if part.step is not None:
+            yield from every_part(part.step.kept)
+            yield part.step
+            yield from every_part(part.step.shared)
 
 
 class QueryPlan(msgspec.Struct, frozen=True):

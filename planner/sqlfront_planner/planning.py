@@ -1,6 +1,6 @@
 """The path from a statement to an executable plan: bind, optimize, lower."""
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -13,9 +13,10 @@ from sqlfront_planner.lanes import COLLECT_ROWS, Regime, choose, input_size
 from sqlfront_planner.logical import LogicalPlan, LogicalScan, Subquery
 from sqlfront_planner.lowering import StorageTarget
 from sqlfront_planner.optimizer import constructs, optimize
-from sqlfront_planner.plan import QueryPlan, SharedPlan, Template, template_of
+from sqlfront_planner.plan import QueryPlan, Template, template_of
 from sqlfront_planner.pruning import MOST_KEYS
 from sqlfront_planner.pruning.scans import KeyConditions
+from sqlfront_planner.recursion import LogicalRecursion
 from sqlfront_planner.row_compiler.compile import row_plan
 from sqlfront_planner.row_compiler.row_plan import RowPlan
 from sqlfront_planner.shared_rows import (
@@ -29,7 +30,13 @@ from sqlfront_planner.shared_rows import (
 )
 from sqlfront_planner.statements.structs import Query
 from sqlfront_planner.statistics.cardinality import Cardinality
+from sqlfront_values.lazy_modules import lazy_module
 from sqlfront_values.settings import Settings
+
+if TYPE_CHECKING:
+    from sqlfront_planner import shared_plans
+else:
+    shared_plans = lazy_module("sqlfront_planner.shared_plans")
 
 #: With fewer workers, routing rows to the instance of their key costs more than the instances save: measured
 #: on TPC-H at scale 1 with two workers, half of the CPU time of the queries with such routing.
@@ -149,7 +156,7 @@ def _plan_optimized(
         input_size=size.size,
         bound=bound,
         optimized=optimized,
-        shared=tuple(SharedPlan(table.key, table.name, template(table.plan), table.plan) for table in tables),
+        shared=shared_plans.shared_plans(optimized, template) if tables else (),
     )
 
 
@@ -161,7 +168,11 @@ def optimize_all(bound: LogicalPlan, settings: Settings) -> LogicalPlan:
     def place(table: SharedRows, plan: LogicalPlan) -> LogicalScan:
         if table.key in done:
             return scan_of(table)
-        scan = shared_scan(table.name, rewrite_shared(optimize(plan, settings), place))
+        if isinstance(plan, LogicalRecursion):
+            plan = shared_plans.optimized_recursion(plan, lambda part: optimize(part, settings))
+        else:
+            plan = optimize(plan, settings)
+        scan = shared_scan(table.name, rewrite_shared(plan, place))
         done.update(part.key for part in shared_rows(scan))
         return scan
 

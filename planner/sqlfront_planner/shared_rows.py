@@ -31,6 +31,7 @@ from sqlfront_planner.logical import (
     distinct_nodes,
     transform_plan,
 )
+from sqlfront_planner.recursion import LevelRows, LogicalRecursion
 from sqlfront_planner.statistics.cardinality import Cardinality
 from sqlfront_values.expressions import AggregateCall, Expr, transform
 from sqlfront_values.functions.legacy import WRAPPING_SUM
@@ -88,6 +89,10 @@ class SharedRows:
 
     def drop(self) -> None:
         """Do nothing: the table has nothing to free."""
+
+
+#: The classes of the tables whose rows jobs of the query itself compute.
+OWN_TABLES: Final = (SharedRows, LevelRows)
 
 
 def scan_of(table: SharedRows) -> LogicalScan:
@@ -175,7 +180,7 @@ def has_shared_rows(plan: LogicalPlan) -> bool:
 
 def inline_single_uses(plan: LogicalPlan) -> LogicalPlan:
     """Replace each scan of a :class:`SharedRows`, a table whose rows are computed once for several scans, by
-    the plan of the rows if the query has no other scan of the table."""
+    the plan of the rows if the query has no other scan of the table, unless the rows are a recursion's."""
     tables = shared_rows(plan)
     if not tables:
         return plan
@@ -187,7 +192,8 @@ def inline_single_uses(plan: LogicalPlan) -> LogicalPlan:
     )
 
     def place(table: SharedRows, rewritten: LogicalPlan) -> LogicalPlan:
-        return rewritten if uses[table.key] == 1 else shared_scan(table.name, rewritten)
+        is_inlined = uses[table.key] == 1 and not isinstance(rewritten, LogicalRecursion)
+        return rewritten if is_inlined else shared_scan(table.name, rewritten)
 
     return rewrite_shared(plan, place)
 

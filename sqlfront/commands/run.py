@@ -34,7 +34,7 @@ from sqlfront_planner.lowering import StorageTarget
 from sqlfront_planner.plan import QueryPlan
 from sqlfront_planner.planning import plan_logical
 from sqlfront_planner.relation_details import RelationDetails
-from sqlfront_planner.shared_rows import SharedRows, shared_rows
+from sqlfront_planner.shared_rows import OWN_TABLES, shared_rows
 from sqlfront_planner.statements.dotted_names import dotted, name_parts
 from sqlfront_planner.statements.query_parser import parse_query
 from sqlfront_planner.statements.structs import Query
@@ -328,5 +328,5 @@ def scans_of(plan: LogicalPlan) -> Iterator[LogicalScan]:
     once for several readers included."""
     for part in (plan, *(table.plan for table in shared_rows(plan))):
         for node in all_nodes(part):
-            if isinstance(node, LogicalScan) and not isinstance(node.table, SharedRows):
+            if isinstance(node, LogicalScan) and not isinstance(node.table, OWN_TABLES):
                 yield node

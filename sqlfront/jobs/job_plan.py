@@ -27,6 +27,7 @@ from sqlfront_planner.binder.relations.range_table import RangeTable
 from sqlfront_planner.logical import LogicalPlan, LogicalScan, all_nodes
 from sqlfront_planner.plan import QueryPlan
 from sqlfront_planner.planning import PlanTarget, plan_logical
+from sqlfront_planner.recursion import LevelRows
 from sqlfront_planner.shared_rows import SharedRows, shared_rows
 from sqlfront_values.errors import NotSupportedError
 from sqlfront_values.settings import Settings
@@ -161,6 +162,8 @@ def _tables(bound: LogicalPlan) -> Iterator[tuple[str, Table]]:
 def _check_durable(name: str, table: Table) -> None:
     if isinstance(table, FileTable | MemoryTable | RangeTable | SharedRows | SparkReadTable | VersionTable):
         return
+    if isinstance(table, LevelRows):
+        raise NotSupportedError("WITH RECURSIVE in a durable job")
     kind = "a DataFrame or Arrow table of this session" if isinstance(table, ArrowTable) else table.format
     error = NotSupportedError(
         f"a durable job that reads `{name}` ({kind}), whose rows another process can't read again"

@@ -21,7 +21,7 @@ from sqlfront_planner.explain.explanation import BackupsRead, Explanation, RunAr
 from sqlfront_planner.explain.plan_text import plan_text
 from sqlfront_planner.explain.rows import explained_rows
 from sqlfront_planner.logical import LogicalPlan
-from sqlfront_planner.plan import QueryPlan
+from sqlfront_planner.plan import QueryPlan, every_part
 from sqlfront_planner.planning import plan_logical
 from sqlfront_planner.row_compiler.row_plan import RowPlan
 from sqlfront_planner.run_values import RunValues
@@ -151,8 +151,8 @@ def _statistics(
     for _ in job.batches():
         pass
     found = {"": replace(job.statistics(), elapsed=time.perf_counter() - began)}
-    for part in plan.shared:
-        held = config.resources[part.key]
+    for part in every_part(plan.shared):
+        held = config.resources.get(part.key)
         if isinstance(held, HeldBatches) and isinstance(held.statistics, JobStatistics):
             found[part.key] = held.statistics
     return found

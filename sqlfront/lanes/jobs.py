@@ -1,7 +1,7 @@
 """Submission of a session's plans as light jobs."""
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
@@ -9,13 +9,14 @@ from msgspec.structs import replace
 from sqlfront_engine.engine import JobConfig
 from sqlfront_engine.jobs.query_run import QueryRun
 from sqlfront_planner.binder import Arguments
-from sqlfront_planner.plan import QueryPlan, Template
+from sqlfront_planner.plan import QueryPlan, SharedPlan, StepPlan, Template
 from sqlfront_planner.planning import plan_query
 from sqlfront_planner.run_values import RunValues
 from sqlfront_planner.statements.structs import Query
 from sqlfront_values.lazy_modules import lazy_module
 
 if TYPE_CHECKING:
+    from sqlfront.lanes import recursions
     from sqlfront.state.context import Context
     from sqlfront_engine import dot
     from sqlfront_engine.dag import DAG
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from sqlfront_engine.processors.sources.held_rows import HeldBatches
     from sqlfront_planner.explain import scan_pruning
 else:
+    recursions = lazy_module("sqlfront.lanes.recursions")
     dot = lazy_module("sqlfront_engine.dot")
     scan_pruning = lazy_module("sqlfront_planner.explain.scan_pruning")
 
@@ -71,18 +73,58 @@ def prepared(
         query=query,
         statistics=statistics or query.jobs is not None,
     )
-    held: dict[str, HeldBatches] = {}
-    for part in plan.shared:
-        dag, resources = part.template.bind(values, run_values)
-        job = replace(config, resources={**resources, **held})
-        run = runner_of(context, part.template)
-        if logger.isEnabledFor(logging.DEBUG):
-            _log(context, plan, part.template, dag, values)
-        held[part.key] = context.engine.hold(f"shared rows {part.name}", dag, job, run)
+    held: Mapping[str, object] = {}
+    if plan.shared:
+        held = _SharedRuns(context, plan, values, run_values, config).compute(plan.shared, held)
     dag, resources = plan.bind(values, run_values)
     if logger.isEnabledFor(logging.DEBUG):
         _log(context, plan, plan.template, dag, values)
     return dag, replace(config, resources={**resources, **held})
+
+
+class _SharedRuns:
+    """The runs of the jobs that compute a query's shared rows, with these ``values`` of the parameters, these
+    values of the run, and this configuration of each job."""
+
+    def __init__(
+        self,
+        context: "Context",
+        plan: QueryPlan,
+        values: Sequence[object],
+        run_values: RunValues,
+        config: JobConfig,
+    ) -> None:
+        self._context = context
+        self._plan = plan
+        self._values = values
+        self._run_values = run_values
+        self._config = config
+        # The DAG of each template that has run, and the objects for its sources: each level of a recursion
+        # runs the same.
+        self._bound: dict[int, tuple[DAG, Mapping[str, object]]] = {}
+
+    def compute(self, parts: Sequence[SharedPlan], held: Mapping[str, object]) -> Mapping[str, object]:
+        """Compute the shared rows ``parts``, in this order, and return them by key, together with ``held``,
+        the rows that other jobs have computed before."""
+        found = dict(held)
+        for part in parts:
+            if part.step is None:
+                found[part.key] = self._run(part, found)
+            else:
+                found.update(recursions.compute(part, part.step, found, self._run, self.compute))
+        return found
+
+    def _run(self, part: SharedPlan | StepPlan, held: Mapping[str, object]) -> "HeldBatches":
+        template = part.template
+        known = self._bound.get(id(template))
+        if known is None:
+            known = self._bound[id(template)] = template.bind(self._values, self._run_values)
+            if logger.isEnabledFor(logging.DEBUG):
+                _log(self._context, self._plan, template, known[0], self._values)
+        dag, resources = known
+        job = replace(self._config, resources={**resources, **held})
+        run = runner_of(self._context, template)
+        return self._context.engine.hold(f"shared rows {part.name}", dag, job, run)
 
 
 def _log(

@@ -24,9 +24,17 @@ from sqlfront_connectors.spark.table import SparkTable
 from sqlfront_planner.binder import Arguments, bind
 from sqlfront_planner.catalog import TableEntry
 from sqlfront_planner.expressions.rewriting import rewrite_operands
-from sqlfront_planner.logical import LogicalAggregate, LogicalPlan, LogicalProject, LogicalScan, walk_plan
+from sqlfront_planner.logical import (
+    LogicalAggregate,
+    LogicalPlan,
+    LogicalProject,
+    LogicalScan,
+    map_inputs,
+    walk_plan,
+)
 from sqlfront_planner.plan import Template
 from sqlfront_planner.planning import optimize_all
+from sqlfront_planner.recursion import LogicalRecursion
 from sqlfront_planner.rules.aggregates.partial_aggregates import push_partial_aggregates
 from sqlfront_planner.run_values import RunValues
 from sqlfront_planner.shared_rows import rewrite_shared, shared_scan
@@ -241,7 +249,11 @@ def split_plan(
 def _everywhere(plan: LogicalPlan, rewrite: Callable[[LogicalPlan], LogicalPlan]) -> LogicalPlan:
     """Apply ``rewrite`` to the plan, and to the plans inside it whose rows are computed once and read several
     times; return the new plan."""
-    return rewrite(rewrite_shared(plan, lambda table, inner: shared_scan(table.name, rewrite(inner))))
+
+    def inside(inner: LogicalPlan) -> LogicalPlan:
+        return map_inputs(inner, rewrite) if isinstance(inner, LogicalRecursion) else rewrite(inner)
+
+    return rewrite(rewrite_shared(plan, lambda table, inner: shared_scan(table.name, inside(inner))))
 
 
 def _is_groupable(plan: LogicalPlan) -> bool:

@@ -68,7 +68,8 @@ class Context(msgspec.Struct, frozen=True, eq=False, weakref=True):
     @property
     def bind_settings(self) -> BindSettings:
         """The settings that the binder needs, as SET left them."""
-        return BindSettings(self.options.settings.time_zone, self.options.ansi)
+        options = self.options
+        return BindSettings(options.settings.time_zone, options.ansi, *options.recursion_limits)
 
     @property
     def runner(self) -> "Engine | Member":

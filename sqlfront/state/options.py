@@ -11,8 +11,9 @@ from msgspec.structs import replace
 from sqlfront.config import Config, check_time_zone
 from sqlfront_planner.lanes import Lane
 from sqlfront_planner.pruning import MOST_KEYS
+from sqlfront_planner.recursion import LEVEL_LIMIT, ROW_LIMIT
 from sqlfront_planner.statement import only_reads
-from sqlfront_values.errors import NotSupportedError, ProgrammingError
+from sqlfront_values.errors import NotSupportedError, ProgrammingError, spark_error
 from sqlfront_values.settings import Settings
 
 
@@ -54,8 +55,27 @@ def _count_or_none(value: str) -> str:
     return "0" if value == "0" else _count(value)
 
 
+def _limit(key: str) -> Callable[[str], str]:
+    def check(value: str) -> str:
+        try:
+            number = int(value)
+        except ValueError:
+            number = _LEAST_INT - 1
+        if not _LEAST_INT <= number < -_LEAST_INT:
+            raise spark_error(
+                "INVALID_CONF_VALUE.TYPE_MISMATCH",
+                f"The value '{value}' in the config \"{key}\" is invalid. It should be a/an 'int' value.",
+            )
+        return str(number)
+
+    return check
+
+
+_LEAST_INT: Final = -(2**31)
 TIME_ZONE: Final = "spark.sql.session.timeZone"
 ANSI: Final = "spark.sql.ansi.enabled"
+RECURSION_LEVELS: Final = "spark.sql.cteRecursionLevelLimit"
+RECURSION_ROWS: Final = "spark.sql.cteRecursionRowLimit"
 _TIMEOUT: Final = "sqlfront.timeout"
 _LANE: Final = "sqlfront.lane"
 _AUTOCACHE: Final = "sqlfront.autocache"
@@ -70,6 +90,12 @@ _OPTIONS: Final[dict[str, _Option]] = {
         "whether overflows, malformed values and divisions by zero raise errors; false: wrap around, null",
     ),
     "spark.sql.caseSensitive": _Option("false", _only("false"), "names by letter case; only false is built"),
+    RECURSION_LEVELS: _Option(
+        str(LEVEL_LIMIT), _limit(RECURSION_LEVELS), "the most levels of a WITH RECURSIVE; -1 = no limit"
+    ),
+    RECURSION_ROWS: _Option(
+        str(ROW_LIMIT), _limit(RECURSION_ROWS), "the most rows of a WITH RECURSIVE; -1 = no limit"
+    ),
     _TIMEOUT: _Option("0", _seconds, "seconds that a statement may take; 0 = no limit"),
     _LANE: _Option(
         "auto",
@@ -140,6 +166,11 @@ class Options:
         """The greatest number of keys that a scan looks up in a table instead of reading all rows; 0 = scans
         always read all rows."""
         return int(self._values[_PRUNING_LIMIT]) if self._values[_PRUNING] == "true" else 0
+
+    @property
+    def recursion_limits(self) -> tuple[int, int]:
+        """The most levels and the most rows of a WITH RECURSIVE; -1 = no limit."""
+        return int(self._values[RECURSION_LEVELS]), int(self._values[RECURSION_ROWS])
 
     def items(self) -> list[tuple[str, str]]:
         """Return all keys and values, sorted by key."""

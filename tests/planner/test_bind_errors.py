@@ -97,7 +97,6 @@ def test_error_has_sparks_condition(sql: str, condition: str) -> None:
         ("select * from t tablesample (10 percent) repeatable (3)", "TABLESAMPLE with REPEATABLE is"),
         ("select * from t pivot (sum(a) for b in (X'01'))", "A PIVOT value of BINARY for"),
         ("select * from t, lateral (select t.a)", "LATERAL"),
-        ("with recursive r as (select 1) select * from r", "recursive"),
         ("select a = b in (1) from t", "without parentheses"),
         ("select rand() as r, r = r", "nondeterministic"),
         ("select (select max(b) from (select u.a + 1 as b from t)) from u", "enclosing query"),

@@ -23,6 +23,7 @@ from sqlfront_planner.catalog import Catalog
 from sqlfront_planner.expressions.closures import LambdaVariable
 from sqlfront_planner.expressions.rewriting import is_fixed
 from sqlfront_planner.logical import LogicalPlan, LogicalScan
+from sqlfront_planner.recursion import LEVEL_LIMIT, ROW_LIMIT
 from sqlfront_planner.routines import Routine
 from sqlfront_planner.statistics.number_line import number_of
 from sqlfront_planner.tokens.marks import PositionalParameter
@@ -55,6 +56,9 @@ class BindSettings(msgspec.Struct, frozen=True):
     time_zone: str = "UTC"
     #: Whether ANSI mode is on (``spark.sql.ansi.enabled``).
     ansi: bool = True
+    #: The most levels, and the most rows of a WITH RECURSIVE; -1 = no limit.
+    recursion_levels: int = LEVEL_LIMIT
+    recursion_rows: int = ROW_LIMIT
 
     @property
     def evaluation(self) -> Settings:
@@ -316,6 +320,7 @@ class StatementContext(msgspec.Struct):
     ``conditions`` is the cache of :func:`~.expressions.literals.is_compared`. ``has_merged``: a step of
     ``|>`` reads a star over columns that USING has merged, whose own names Spark still finds. ``uses`` counts
     the uses of common table expressions, ``depth`` the expressions and queries around the current node.
+    ``is_recursive``: a WITH RECURSIVE has been bound.
     ``zone`` is the session's time zone, as ``settings`` have it but for the query of a view that was made in
     another zone. ``routines_open`` are the SQL functions whose bodies are being bound, ``routines`` the names
     of the temporary ones called outside of other functions' bodies, ``created`` the function that the
@@ -351,6 +356,7 @@ class StatementContext(msgspec.Struct):
     routines_open: tuple[str, ...] = ()
     routines: list[str] = msgspec.field(default_factory=list)
     created: Routine | None = None
+    is_recursive: bool = False
     _repeatable: set[int] = msgspec.field(default_factory=set)
     _held: list[LogicalPlan] = msgspec.field(default_factory=list)
     _filled: dict[int, Literal] = msgspec.field(default_factory=dict)

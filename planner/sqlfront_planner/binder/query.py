@@ -15,7 +15,7 @@ from sqlfront_planner.binder.context import LEVELS_OF_A_STACK, MOST_BOUND, State
 from sqlfront_planner.binder.distribution import CLAUSES, check_distribution, sort_clause
 from sqlfront_planner.binder.expressions.expression_binder import Clause, ExpressionBinder, cast_to
 from sqlfront_planner.binder.names import shown_names
-from sqlfront_planner.binder.relations import from_clause
+from sqlfront_planner.binder.relations import from_clause, recursions
 from sqlfront_planner.binder.scope import EMPTY_SCOPE, BoundQuery, Scope, ScopeColumn, output_scope
 from sqlfront_planner.binder.select import bind_select
 from sqlfront_planner.binder.sorting import bind_order, check_rows_comparable, distinct_rows, sorted_plan
@@ -30,6 +30,8 @@ from sqlfront_planner.logical import (
     SetKind,
     distinct_nodes,
 )
+from sqlfront_planner.recursion import LogicalRecursion
+from sqlfront_planner.shared_rows import shared_scan
 from sqlfront_values import evaluate, types
 from sqlfront_values.errors import ProgrammingError
 from sqlfront_values.expressions import Expr, walk
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
     from sqlfront_planner.coercion import Coercion
 
 _MODIFIERS: Final = frozenset({"with_", "order", "limit", "offset"})
+_ENDS: Final = _MODIFIERS - {"with_"}
 _CLAUSES: Final = ("where", "group", "having", "order", "limit", "offset")
 _SETS: Final[dict[type[exp.Expr], tuple[str, SetKind, SetKind]]] = {
     exp.Union: ("UNION", SetKind.UNION_ALL, SetKind.UNION_ALL),
@@ -50,7 +53,9 @@ _SETS: Final[dict[type[exp.Expr], tuple[str, SetKind, SetKind]]] = {
 
 
 class QueryBinder(msgspec.Struct, frozen=True):
-    """A binder of queries; ``common`` holds the common table expressions in scope, by lower-case name.
+    """A binder of queries; ``common`` holds the common table expressions in scope, by lower-case name. Inside
+    of a recursive common table expression, its own name is a
+    :class:`~sqlfront_planner.binder.relations.recursions.SelfReference`.
 
     ``enclosing`` is the scope of the expression that contains the subquery being bound, None outside of
     subqueries. In Spark, FROM and WITH of the subquery may read that scope; here a column of it is refused
@@ -61,7 +66,9 @@ class QueryBinder(msgspec.Struct, frozen=True):
     """
 
     context: StatementContext
-    common: Mapping[str, BoundQuery] = msgspec.field(default_factory=lambda: MappingProxyType({}))
+    common: Mapping[str, "BoundQuery | recursions.SelfReference"] = msgspec.field(
+        default_factory=lambda: MappingProxyType({})
+    )
     enclosing: Scope | None = None
     given: tuple[ScopeColumn, ...] = ()
 
@@ -101,6 +108,8 @@ class QueryBinder(msgspec.Struct, frozen=True):
         scope. If computing it for each use could give different rows, the returned plan scans rows that are
         computed once."""
         found = self.common.get(name.lower())
+        if found is not None and not isinstance(found, BoundQuery):
+            return found.read()
         if found is None or self.context.is_repeatable(found.plan):
             return found
         return replace(found, plan=self.context.shared(found.plan, name))
@@ -124,7 +133,8 @@ class QueryBinder(msgspec.Struct, frozen=True):
     def _with(self, node: exp.With) -> "QueryBinder":
         """Return a binder that also has the common table expressions of a WITH clause in scope; each of them
         can read the previous ones. Raises DUPLICATED_CTE_NAMES and ASSIGNMENT_ARITY_MISMATCH."""
-        refuse_unknown(node, frozenset({"expressions"}))
+        recursive = node.args.get("recursive") is True
+        refuse_unknown(node, frozenset({"expressions", "recursive"} if recursive else {"expressions"}))
         binder, own = self, set[str]()
         for item in node.expressions:
             refuse_unknown(item, frozenset({"this", "alias"}))
@@ -138,18 +148,42 @@ class QueryBinder(msgspec.Struct, frozen=True):
                     alias,
                 )
             own.add(key)
-            bound = binder.bind(item.this)
-            names = tuple(column.name for column in alias.args.get("columns") or []) or bound.names
-            if len(names) != len(bound.names):
-                raise failure(
-                    "ASSIGNMENT_ARITY_MISMATCH",
-                    f"The number of columns or variables assigned or aliased: {len(bound.names)} does not "
-                    "match the number of "
-                    f"source expressions: {len(names)}.",
-                    alias,
-                )
-            binder = replace(binder, common={**binder.common, key: replace(bound, names=names)})
+            if recursive:
+                bound = binder._recursive(item)
+            else:
+                recursions.refuse_limit(alias.this)
+                bound = binder.bind(item.this)
+            bound = replace(bound, names=_common_names(alias, bound))
+            binder = replace(binder, common={**binder.common, key: bound})
         return binder
+
+    def _recursive(self, node: exp.CTE) -> BoundQuery:
+        """Bind a common table expression of WITH RECURSIVE, whose query may read itself. Raises
+        INVALID_RECURSIVE_CTE if the query reads itself and isn't a UNION ALL of an anchor and a step."""
+        alias, query = node.args["alias"], _without_parentheses(node.this)
+        name = alias.this.name
+        own = recursions.SelfReference(name)
+        binder = replace(self, common={**self.common, name.lower(): own})
+        is_union = isinstance(query, exp.Union) and not any(map(query.args.get, _ENDS | CLAUSES))
+        if not is_union:
+            return binder.bind(query)
+        if query.args.get("with_"):
+            binder = binder._with(query.args["with_"])
+        refuse_unknown(query, _BODIES[exp.Union] | {"with_"})
+        anchor, second = binder.bind(query.this), query.args["expression"]
+        level = own.begin_step(anchor, _common_names(alias, anchor))
+        step = binder.bind(second)
+        if not own.uses:
+            return self._combine(query, anchor, step)
+        if query.args.get("distinct"):
+            raise recursions.distinct_recursion(node)
+        _check_width("UNION", anchor.plan, step.plan, query)
+        kinds = recursions.common_types(self.context.coercion, anchor.plan, step.plan)
+        recursions.check_places(step.plan, level, second, name)
+        self.context.is_recursive = True
+        limits = recursions.limits_of(alias.this.this, self.context.settings)
+        plan = LogicalRecursion(anchor.plan, _with_types(step.plan, kinds), level, *limits)
+        return BoundQuery(shared_scan(name, plan), anchor.names)
 
     def _body(self, query: exp.Expr, parent: Scope | None) -> BoundQuery:
         """Bind the query without its WITH clause; ``parent`` is the scope of the enclosing query."""
@@ -187,7 +221,8 @@ class QueryBinder(msgspec.Struct, frozen=True):
     def _limited(self, bound: BoundQuery, query: exp.Expr, parent: Scope | None) -> BoundQuery:
         _refuse_disorder(query)
         # The rules for subqueries in expressions need the numbers themselves.
-        varies = parent is None and self.enclosing is None
+        # So does a recursion, which ends when it has that many rows.
+        varies = parent is None and self.enclosing is None and not self.context.is_recursive
         count, run_count = self._count(query.args.get("limit"), "limit", varies=varies)
         offset, run_offset = self._count(query.args.get("offset"), "offset", varies=varies)
         if count is None and not offset:
@@ -251,14 +286,7 @@ class QueryBinder(msgspec.Struct, frozen=True):
     def _combine(self, node: exp.Expr, left: BoundQuery, right: BoundQuery) -> BoundQuery:
         word, distinct_kind, all_kind = _SETS[type(node)]
         first, second = left.plan, right.plan
-        if first.width != second.width:
-            raise failure(
-                "NUM_COLUMNS_MISMATCH",
-                f"{word} can only be performed on inputs with the same number of columns, but the first "
-                "input has "
-                f"{first.width} columns and the second input has {second.width} columns.",
-                node,
-            )
+        _check_width(word, first, second, node)
         kinds = _common_row(self.context.coercion, word, first, second, node)
         first, second = _with_types(first, kinds), _with_types(second, kinds)
         distinct = bool(node.args.get("distinct"))
@@ -277,6 +305,39 @@ _BODIES: Final[dict[type[exp.Expr], frozenset[str]]] = {
     **dict.fromkeys((exp.Union, exp.Intersect, exp.Except), frozenset({"this", "expression", "distinct"})),
     exp.Values: frozenset({"expressions"}),
 }
+
+
+def _without_parentheses(query: exp.Expr) -> exp.Expr:
+    """Return the query inside of parentheses that have no clauses of their own; any other query itself."""
+    while isinstance(query, exp.Subquery) and not any(map(query.args.get, _MODIFIERS | CLAUSES | {"alias"})):
+        query = query.this
+    return query
+
+
+def _common_names(alias: exp.TableAlias, bound: BoundQuery) -> tuple[str, ...]:
+    """Return the names of the columns of a common table expression: the names that its ``alias`` lists, else
+    those of its query. Raises ASSIGNMENT_ARITY_MISMATCH for another number of names."""
+    names = tuple(column.name for column in alias.args.get("columns") or []) or bound.names
+    if len(names) != len(bound.names):
+        raise failure(
+            "ASSIGNMENT_ARITY_MISMATCH",
+            f"The number of columns or variables assigned or aliased: {len(bound.names)} does not "
+            f"match the number of source expressions: {len(names)}.",
+            alias,
+        )
+    return names
+
+
+def _check_width(word: str, first: LogicalPlan, second: LogicalPlan, node: exp.Expr) -> None:
+    """Raise NUM_COLUMNS_MISMATCH if the branches of a set operation, called ``word``, differ in their numbers
+    of columns."""
+    if first.width != second.width:
+        raise failure(
+            "NUM_COLUMNS_MISMATCH",
+            f"{word} can only be performed on inputs with the same number of columns, but the first "
+            f"input has {first.width} columns and the second input has {second.width} columns.",
+            node,
+        )
 
 
 def _branches(plan: LogicalPlan, kind: SetKind) -> tuple[LogicalPlan, ...]:

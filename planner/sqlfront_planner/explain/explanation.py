@@ -18,7 +18,7 @@ from sqlfront_engine.job_statistics import JobStatistics, VertexStatistics
 from sqlfront_planner import run_values
 from sqlfront_planner.explain.plan_text import plan_text
 from sqlfront_planner.explain.scan_pruning import scan_prunings
-from sqlfront_planner.plan import QueryPlan, Template
+from sqlfront_planner.plan import QueryPlan, Template, every_part
 from sqlfront_planner.shared_rows import shared_rows
 from sqlfront_values.expression_text import describe
 from sqlfront_values.expressions import Literal
@@ -262,7 +262,7 @@ def explanation(
             logical.pop(part.name, None),
             plan_text(part.optimized) if extended else None,
         )
-        for part in plan.shared
+        for part in every_part(plan.shared)
     ]
     return Explanation(
         str(plan.lane),

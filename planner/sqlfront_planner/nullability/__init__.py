@@ -25,6 +25,8 @@ from sqlfront_planner.logical import (
 )
 from sqlfront_planner.nullability.expressions import ReadNulls, nulls_of
 from sqlfront_planner.nullability.nulls import Nulls, everywhere, inner_types, nowhere
+from sqlfront_planner.recursion import LevelRows, LogicalRecursion
+from sqlfront_planner.shared_rows import SharedRows
 from sqlfront_values.expressions import AggregateCall, WindowCall
 
 __all__ = ["Nulls", "column_nulls", "everywhere"]
@@ -66,6 +68,9 @@ class _Nullability:
     def __init__(self, values: Sequence[object]) -> None:
         self._values = values
         self._known: dict[tuple[int, int], Sequence[Nulls]] = {}
+        # The nulls of the rows that the step of a recursion reads, by the key of the rows: Spark takes all of
+        # its columns for nullable.
+        self._levels: dict[str, Sequence[Nulls]] = {}
 
     def of_plan(self, plan: LogicalPlan, outer: Sequence[Nulls]) -> Sequence[Nulls]:
         """Return the nulls of a plan's columns; ``outer``: those of the enclosing query's row."""
@@ -76,6 +81,16 @@ class _Nullability:
         return known
 
     def _of_node(self, plan: LogicalPlan, outer: Sequence[Nulls]) -> Sequence[Nulls]:
+        if isinstance(plan, LogicalScan) and isinstance(plan.table, SharedRows):
+            shared = self.of_plan(plan.table.plan, outer)
+            return [shared[place] for place in plan.columns]
+        if isinstance(plan, LogicalScan) and isinstance(plan.table, LevelRows):
+            return [self._levels[plan.table.key][place] for place in plan.columns]
+        if isinstance(plan, LogicalRecursion):
+            anchor = self.of_plan(plan.anchor, outer)
+            self._levels[plan.level.key] = [each.if_any(True) for each in anchor]
+            pairs = zip(anchor, self.of_plan(plan.step, outer), strict=True)
+            return [mine | other for mine, other in pairs]
         if isinstance(plan, LogicalScan):
             make = nowhere if isinstance(plan.table, RangeTable) else everywhere
             return [make(column.type) for column in plan.row()]

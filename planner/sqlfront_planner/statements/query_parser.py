@@ -13,7 +13,7 @@ from sqlfront_planner.statements.structs import Query
 from sqlfront_planner.syntax import comments
 from sqlfront_planner.syntax.lexer import tokens_of
 from sqlfront_planner.syntax.recognizer import keywords_as_names
-from sqlfront_planner.tokens import nesting, pipes
+from sqlfront_planner.tokens import nesting, pipes, recursions
 from sqlfront_planner.tokens.checks import check
 from sqlfront_planner.tokens.laterals import with_lateral_marks
 from sqlfront_planner.tokens.rewriting import rewrite
@@ -96,6 +96,8 @@ def query_of(tokens: list[Token], sql: str, before: int = 0) -> Query:
     first, last = tokens[0], tokens[-1]
     if any(token.token_type is _T.PIPE_GT for token in tokens):
         tokens = pipes.rewrite_pipes(tokens, sql, before)
+    if any(token.text.upper() == "RECURSION" for token in tokens):
+        tokens = recursions.with_level_marks(tokens)
     if len(tokens) > _FEW_TOKENS:
         tokens = nesting.bounded(tokens, sql)
     if _begins_item_with_keyword(tokens):

@@ -22,6 +22,7 @@ from sqlfront_planner.logical import (
     SetKind,
     table_row,
 )
+from sqlfront_planner.recursion import LogicalRecursion
 from sqlfront_planner.statistics import selectivity as selectivities
 from sqlfront_values.expressions import Call, Cast, Column, Expr, conjunction
 from sqlfront_values.stacks import deep
@@ -33,6 +34,8 @@ UNKNOWN_ROWS = 10_000.0
 ROW_BYTES = 64
 #: The assumed elements of an array or map, whose number no table's statistics have.
 ELEMENTS = 5.0
+#: The assumed levels of a WITH RECURSIVE, each with as many rows as its anchor.
+_LEVELS = 10.0
 
 
 class Cardinality:
@@ -154,6 +157,8 @@ class Cardinality:
                 return 1.0
             case LogicalGenerate():
                 return self.rows(plan.input) * _generated_rows(plan)
+            case LogicalRecursion():
+                return self.rows(plan.anchor) * _LEVELS
             case _:
                 return self.rows(plan.inputs()[0])
 

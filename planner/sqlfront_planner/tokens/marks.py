@@ -51,3 +51,22 @@ class PipeMark(str):
     step if it has rules of its own (``extend``, ``set``, ``drop``, ``aggregate``), else ``|>``."""
 
     __slots__ = ()
+
+
+class RecursionMark(str):
+    """The name of a common table expression with ``MAX RECURSION LEVEL n``; ``level`` is the text of n.
+
+    >>> mark = RecursionMark.of("r", "5")
+    >>> mark, mark.level
+    ('r', '5')
+    """
+
+    __slots__ = ("level",)
+    level: str
+
+    @classmethod
+    def of(cls, name: str, level: str) -> Self:
+        """Return the mark of the expression ``name`` whose clause has the number ``level``."""
+        mark = cls(name)
+        mark.level = level
+        return mark

@@ -488,7 +488,8 @@ class _Rewriter:
     def _is_call(self, position: int, token: Token) -> bool:
         kind, text = token.token_type, token.text
         if kind == _T.IDENTIFIER:
-            return self._type_depth is None and not self._after_operand()
+            is_name = self._after_operand() or (self._has_with and self._is_cte_name(position))
+            return self._type_depth is None and not is_name
         if not _WORD.fullmatch(text) or self._type_depth is not None:
             return False
         if kind in _PATTERNS:

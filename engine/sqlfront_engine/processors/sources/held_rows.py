@@ -11,10 +11,17 @@ from sqlfront_values.errors import InternalError
 class HeldBatches(msgspec.Struct, frozen=True, weakref=True):
     """The rows of an earlier job: batches in physical form, which count for their query's memory as long as
     this object is referenced (:meth:`sqlfront_engine.engine.Engine.hold`). ``statistics``: a
-    :class:`~sqlfront_engine.job_statistics.JobStatistics` of the job, None if not requested."""
+    :class:`~sqlfront_engine.job_statistics.JobStatistics` of the job, None if not requested. ``parts``: the
+    rows of several jobs that these rows are, which are referenced as long as this object is."""
 
     batches: tuple[pa.RecordBatch, ...]
     statistics: object | None = None
+    parts: "tuple[HeldBatches, ...]" = ()
+
+    @property
+    def rows(self) -> int:
+        """The number of rows."""
+        return sum(batch.num_rows for batch in self.batches)
 
 
 class HeldRows(Processor, frozen=True, tag_field="processor", tag=True):

@@ -11,6 +11,7 @@ from sqlfront_engine.join_kinds import JoinKind
 from sqlfront_planner.expressions.constant_facts import Equalities, facts, is_fact, restated
 from sqlfront_planner.expressions.derived_predicates import implied, unknown_yet
 from sqlfront_planner.expressions.rewriting import (
+    TRUE,
     filtered,
     is_deterministic,
     is_trivial,
@@ -124,6 +125,7 @@ def _push_set_operation(plan: LogicalSetOperation, parts: Parts) -> LogicalPlan:
 
 
 def _push_scan(scan: LogicalScan, parts: Parts) -> LogicalPlan:
+    parts = tuple([part for part in parts if part != TRUE])
     if not parts:
         return scan
     filters = without_repeats((*scan.filters, *(remap(part, scan.columns) for part in parts)))

@@ -22,10 +22,11 @@ from sqlfront_values.types import BIGINT
 
 
 def push_down_limits(plan: LogicalPlan, settings: Settings) -> LogicalPlan:
-    """Move a limit below projections, into the branches of a UNION ALL, to the left side of a LEFT join and
-    into the scan; a limit over a Sort makes a top-n.
+    """Move a limit below projections, into the branches of a UNION ALL, to the left side of a LEFT join, to
+    both sides of a cross join and into the scan; a limit over a Sort makes a top-n.
 
-    Each of these nodes gives at least one row for each row of the limited input, in its order. If the pushed
+    Each of these nodes gives at least one row for each row of the limited input, in its order (a cross join
+    if the other side has a row, and else none). If the pushed
     limit isn't exact (a union's branches, a join that multiplies rows), the limit also stays above. So does a
     limit whose numbers are arguments: a Sort and a scan below it get the bound of the numbers. Above a
     projection the bound would not do, since the projection may fail for a row that no run returns.
@@ -123,6 +124,10 @@ def _cut(plan: LogicalPlan, wanted: _Wanted) -> LogicalPlan:
             branches = tuple(_limited(branch, wanted) for branch in plan.branches)
             changed = any(new is not old for new, old in zip(branches, plan.branches, strict=True))
             return plan.with_inputs(branches) if changed else plan
+        case LogicalJoin(kind=JoinKind.INNER, condition=None, keys=()):
+            sides = tuple(_limited(side, wanted) for side in plan.inputs())
+            changed = any(new is not old for new, old in zip(sides, plan.inputs(), strict=True))
+            return plan.with_inputs(sides) if changed else plan
         case LogicalJoin(kind=JoinKind.LEFT):
             left = _limited(plan.left, wanted)
             return plan if left is plan.left else replace(plan, left=left)

@@ -17,7 +17,6 @@ RULED_OUT: Final = {
     "ComponentReflectionTest.test_metadata": "a second schema is expected",
     "ComponentReflectionTest.test_multi_get_table_options": _OPTIONS,
     "ComponentReflectionTestExtra.test_string_length_reflection": "STRING holds texts of any length",
-    "CTETest.test_select_recursive_round_trip": "WITH RECURSIVE is for Spark to run",
     "InsertBehaviorTest.test_insert_from_select_autoinc": _MADE_KEY,
     "InsertBehaviorTest.test_no_results_for_non_returning_insert": _MADE_KEY,
     "IsolationLevelTest.test_dialect_user_setting_is_restored": "two isolation levels are expected",
