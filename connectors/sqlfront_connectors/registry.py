@@ -103,6 +103,7 @@ register_processor("sqlfront_connectors.memory.scan:MemoryScan")
 register_processor("sqlfront_connectors.memory.spread.processors:ShareScan")
 register_processor("sqlfront_connectors.memory.spread.processors:StoreShare")
 register_processor("sqlfront_connectors.memory.spread.processors:ChangeShare")
+register_processor("sqlfront_connectors.memory.spread.processors:MergeShare")
 register_processor("sqlfront_connectors.memory.spread.processors:BackupShare")
 for _processor in ("MovingRows", "MoveShare", "MoveBackup", "CopyShare", "CopyBackup"):
     register_processor(f"sqlfront_connectors.memory.spread.move_processors:{_processor}")

@@ -82,6 +82,12 @@ def parse_from(sql: str, start: int = 0) -> Statement:
     """Parse the statement from offset ``start`` to the end of the text. The syntax of the text must have been
     checked."""
     word = _first_word(sql, start)
-    if word in _QUERY_WORDS:
+    if word in _QUERY_WORDS and not _is_merge(word, sql, start):
         return parse_query(sql, start)
     return commands.parse_command(sql, word, start, parse_from)
+
+
+def _is_merge(word: str, sql: str, start: int) -> bool:
+    """Return whether the statement at offset ``start``, with the first word ``word``, is a MERGE behind
+    common table expressions."""
+    return word == "WITH" and "MERGE" in sql.upper() and commands.begins_merge(sql, start)

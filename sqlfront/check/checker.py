@@ -345,7 +345,7 @@ def _change(run: StatementRun, statement: Delete | Update) -> None:
     """Plan a DELETE or UPDATE, without running it. Raises the errors that planning finds."""
     (_, table), plan = modifiable(run, statement), run.bind(statement.rows)
     run.rows(
-        updated(plan, statement.columns, statement.name, table.schema)
+        updated(plan, statement.assigned, statement.name, table.schema)
         if isinstance(statement, Update)
         else remaining(plan, table.schema)
     )

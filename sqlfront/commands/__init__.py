@@ -1,11 +1,11 @@
 """Statements other than queries: their effects on the session, and the rows that they show.
 
-``run`` has the shared parts. ``tables`` (with ``column_comments``), ``alteration`` (with ``columns`` and
-``renaming``), ``modification`` (with ``changes``), ``indexes``, ``directories`` and ``caching`` (with
-``copies``) change tables, views, directories and cached copies; ``inspection`` has SHOW and DESCRIBE;
-``settings`` has SET and USE, ``schemas`` CREATE, DROP and COMMENT ON SCHEMA, ``routines`` SQL functions;
-``killing`` ends other sessions' queries; ``jobs`` has the statements of durable jobs, ``spark_targets`` the
-tables of Spark that jobs fill.
+``run`` has the shared parts. ``tables`` (with ``column_comments``), ``insertions``, ``alteration`` (with
+``columns`` and ``renaming``), ``modification`` (with ``changes``), ``merging``, ``indexes``, ``directories``
+and ``caching`` (with ``copies``) change tables, views, directories and cached copies; ``inspection`` has SHOW
+and DESCRIBE; ``settings`` has SET and USE, ``schemas`` CREATE, DROP and COMMENT ON SCHEMA; ``routines``
+has SQL functions; ``killing`` ends other sessions' queries; ``jobs`` has the statements of durable
+jobs, ``spark_targets`` the tables of Spark that jobs fill.
 """
 
 import time
@@ -17,8 +17,10 @@ from sqlfront.commands import (
     columns,
     directories,
     indexes,
+    insertions,
     jobs,
     killing,
+    merging,
     modification,
     renaming,
     routines,
@@ -29,6 +31,7 @@ from sqlfront.commands import (
 from sqlfront.commands.inspection import as_json, creation, describing, functions, listing, partitions
 from sqlfront.commands.run import CommandOutcome, StatementRun
 from sqlfront.results.result import Result
+from sqlfront_planner.statements.merge_structs import Merge
 from sqlfront_planner.statements.routine_structs import CreateFunction, DropFunction
 from sqlfront_planner.statements.structs import (
     AddColumns,
@@ -83,6 +86,7 @@ from sqlfront_planner.statements.structs import (
     ShowTablesExtended,
     ShowViews,
     Statement,
+    TruncateTable,
     UncacheTable,
     Update,
     UseDatabase,
@@ -148,9 +152,13 @@ def dispatch(run: StatementRun, statement: Statement) -> CommandOutcome:
         case ShowIndexes():
             return indexes.show_indexes(run, statement)
         case Insert():
-            return tables.insert(run, statement)
+            return insertions.insert(run, statement)
+        case TruncateTable():
+            return insertions.truncate(run, statement)
         case InsertDirectory():
             return directories.insert_directory(run, statement)
+        case Merge():
+            return merging.merge(run, statement)
         case Delete() | Update():
             return modification.modify(run, statement)
         case ShowTables():

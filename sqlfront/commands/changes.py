@@ -63,12 +63,12 @@ def _change(
     """Change the table ``table``, named ``name``, by the statement, whose query of the affected rows is bound
     in ``binding``. Return the number of affected rows (None: unknown), and the plan whose row program has
     found the rows (None: a job has found the rows, or all rows were stored anew)."""
-    if _changes_home(statement, name, table):
+    if _changes_home(statement, table, binding.plan):
         return _store_anew(run, statement, name, table, binding.plan), None
     context, updates, numbered = run.context, isinstance(statement, Update), NumberedTable(table)
     if isinstance(statement, Update):
-        meant = modification.changed(binding.plan, numbered, statement.columns, name)
-        meant = required(meant, table.schema, _required(run, statement))
+        meant = modification.changed(binding.plan, numbered, statement.assigned, name)
+        meant = required(meant, table.schema, _required(run, statement, table, binding.plan))
     else:
         meant = modification.deleted(binding.plan, numbered, table.home_columns)
     plan = plan_rows if table.is_spread else plan_small  # a spread table's job stores the rows, too
@@ -91,20 +91,21 @@ def _keyed(found: RowPlan, table: KeyedTable, *, updates: bool) -> KeyedChange |
     return keyed_change(found, table.partitioning.columns, len(table.schema), updates=updates)
 
 
-def _required(run: StatementRun, statement: Update) -> frozenset[str]:
-    """Return the names of the NOT NULL columns among the columns that the statement sets."""
-    given = {name.lower() for name in statement.columns}
+def _required(run: StatementRun, statement: Update, table: KeyedTable, bound: LogicalPlan) -> frozenset[str]:
+    """Return the names of the NOT NULL columns among the columns that the statement sets. ``bound``: the
+    bound plan of the statement's rows."""
+    given = modification.assigned(bound, statement.assigned, table.schema)
     names = details_of(run.entry(statement.name)).required
-    return frozenset(name for name in names if name.lower() in given)
+    return frozenset(table.schema.names[place] for place in given).intersection(names)
 
 
-def _changes_home(statement: Change, name: str, table: KeyedTable) -> bool:
+def _changes_home(statement: Change, table: KeyedTable, bound: LogicalPlan) -> bool:
     """Return whether the statement sets columns that decide which member holds a row, so that all rows have
-    to be stored anew."""
+    to be stored anew. ``bound``: the bound plan of the statement's rows."""
     if isinstance(statement, Delete) or not table.home_columns:
         return False
-    changed = modification.places(statement.columns, table.schema, name)
-    return not set(changed).isdisjoint(table.home_columns)
+    changed = modification.assigned(bound, statement.assigned, table.schema)
+    return not changed.isdisjoint(table.home_columns)
 
 
 def change_again(run: StatementRun, plan: ChangePlan, values: Sequence[object]) -> Result:
@@ -185,12 +186,12 @@ def _store_anew(
     whose condition is random, since the condition is evaluated once to count the rows and once to change
     them."""
     if isinstance(statement, Update):
-        columns, not_null = statement.columns, _required(run, statement)
-        rows = modification.updated(bound, columns, name, table.schema)
+        count, not_null = statement.assigned, _required(run, statement, table, bound)
+        rows = modification.updated(bound, count, name, table.schema)
         meant = None
         if modification.affects_the_same_rows(bound, table.schema):
             # By the plan of other changes, whose errors don't depend on whether rows are affected.
-            affected = modification.changed(bound, table, columns, name)
+            affected = modification.changed(bound, table, count, name)
             found = run.rows(required(affected, table.schema, not_null))
             meant = sum(batch.num_rows for batch in found)
         if meant != 0:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, NoReturn
 import pyarrow as pa
 from msgspec.structs import replace
 
-from sqlfront.commands import caching, directories, tables
+from sqlfront.commands import caching, directories, insertions, tables
 from sqlfront.commands.inspection.names import matches
 from sqlfront.commands.run import NOTHING, CommandOutcome, StatementRun, origin_of, shown
 from sqlfront.commands.spark_sources import spark_sources, with_spark_reads
@@ -59,7 +59,7 @@ from sqlfront_planner.statements.structs import (
     ResumeJob,
     ShowJobs,
 )
-from sqlfront_planner.table_changes.insertion import assign
+from sqlfront_planner.table_changes.insertion import inserted
 from sqlfront_values.errors import Error, NotSupportedError, ProgrammingError
 from sqlfront_values.settings import Settings
 from sqlfront_values.types import BIGINT, STRING, TIMESTAMP
@@ -407,7 +407,7 @@ class StatementTarget:
             case InsertDirectory():
                 directories.insert_directory(run, statement)
             case Insert():
-                tables.insert(run, statement)
+                insertions.insert(run, statement)
             case CreateTable():
                 tables.create_table(run, statement)
 
@@ -461,7 +461,7 @@ def _check_target(run: StatementRun, statement: JobStatement, rows: LogicalPlan,
     match statement:
         case Insert():
             table = writable(run.entry(statement.name))
-            assign(rows, statement.name, table.schema, statement.columns)
+            inserted(rows, statement, table.schema)
         case CreateTable():
             tables.check_new_table(statement, rows.schema)
             present = run.context.catalog.own(name_parts(statement.name), temporary=False)

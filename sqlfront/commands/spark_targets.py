@@ -23,7 +23,7 @@ from sqlfront_planner.binder.names.shown_names import quoted
 from sqlfront_planner.logical import LogicalPlan
 from sqlfront_planner.statements.dotted_names import name_parts
 from sqlfront_planner.statements.structs import Insert
-from sqlfront_planner.table_changes.insertion import assign
+from sqlfront_planner.table_changes.insertion import inserted
 from sqlfront_planner.table_changes.named_columns import named_columns
 from sqlfront_values.errors import NotSupportedError, OperationalError
 from sqlfront_values.lazy_modules import lazy_module
@@ -130,11 +130,12 @@ class SparkTarget:
 
 def _assigned(rows: LogicalPlan, statement: Insert, table: TableFiles) -> LogicalPlan:
     """Return the plan of ``rows`` as rows of the table, by Spark's rules of store assignment. Raises the
-    errors of :func:`~sqlfront_planner.table_changes.insertion.assign`, and NotSupportedError if the statement
-    leaves out a column that has a DEFAULT."""
-    plan = assign(rows, statement.name, table.schema, statement.columns)
-    if statement.columns:
-        named = {table.schema.names[place] for place in named_columns(table.schema, statement.columns)}
+    errors of :func:`~sqlfront_planner.table_changes.insertion.inserted`, and NotSupportedError if the
+    statement leaves out a column that has a DEFAULT."""
+    plan = inserted(rows, statement, table.schema)
+    given = rows.schema.names if statement.by_name else statement.columns
+    if given:
+        named = {table.schema.names[place] for place in named_columns(table.schema, given)}
         left_out = [name for name in table.defaulted if name not in named]
         if left_out:
             raise NotSupportedError(

@@ -1,7 +1,6 @@
 """Statements that create, drop and fill tables and views."""
 
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
 from typing import Final
 
 import pyarrow as pa
@@ -12,14 +11,9 @@ from sqlfront.commands.column_comments import query_comments
 from sqlfront.commands.copies import (
     dependents,
     drop_copy,
-    following,
-    give_up,
     is_unknown,
     let_go,
-    recover,
-    turn_of,
 )
-from sqlfront.commands.insertions import insert_values
 from sqlfront.commands.parameters import with_arguments
 from sqlfront.commands.run import (
     NOTHING,
@@ -27,13 +21,10 @@ from sqlfront.commands.run import (
     StatementRun,
     check_new_home,
     check_single_schema,
-    details_of,
     not_found,
     origin_of,
-    overflow_of,
 )
 from sqlfront.information_schema.schemas import is_system_table
-from sqlfront.state.cached_table import CopyBehind, writable
 from sqlfront_connectors import registry
 from sqlfront_connectors.base import Table, TableDefinition, WritableTable
 from sqlfront_connectors.files import FileTable
@@ -56,14 +47,12 @@ from sqlfront_planner.statements.structs import (
     CreateTable,
     CreateView,
     Drop,
-    Insert,
     Query,
     RelationKind,
     RelationScope,
 )
 from sqlfront_planner.table_changes.insertion import assign
 from sqlfront_planner.table_changes.named_columns import check_partition_columns, check_unique
-from sqlfront_planner.table_changes.requirement import required
 from sqlfront_values.errors import Error, NotSupportedError, ProgrammingError, spark_error
 from sqlfront_values.types import VOID
 
@@ -482,43 +471,6 @@ def drop(run: StatementRun, statement: Drop) -> CommandOutcome:
     _forget(run.context.catalog.remove(parts))
     let_go(run, dependents(run, statement.name, before))
     return NOTHING
-
-
-def insert(run: StatementRun, statement: Insert) -> CommandOutcome:
-    """INSERT INTO or OVERWRITE: add the query's rows to the table, or replace the table's rows by them, all
-    or none; then refill CACHE TABLE's copies of views that read the table. The outcome has the number of rows
-    written. Raises TABLE_OR_VIEW_NOT_FOUND for an unknown name, ProgrammingError for a view and for a table
-    that takes no rows."""
-    made = insert_values(run, statement)
-    if made is not None:
-        return made
-    entry = run.entry(statement.name)
-    table = writable(entry)
-    with following(run, lambda: table):
-        try:
-            with run.writing(table) as abandoned:
-                if abandoned:
-                    recover(run.context, entry)
-                    entry = run.entry(statement.name)
-                    table = writable(entry)
-                with _turn(entry, overwrite=statement.overwrite), overflow_of(entry.name):
-                    plan = assign(run.read(statement.query), statement.name, table.schema, statement.columns)
-                    plan = required(plan, table.schema, details_of(entry).required)
-                    written = run.store(table, plan, overwrite=statement.overwrite)
-        except CopyBehind as behind:
-            written = behind.rows
-            give_up(run, entry, behind.error)
-    return CommandOutcome(written=written)
-
-
-def _turn(entry: Entry, *, overwrite: bool) -> AbstractContextManager[object]:
-    """A context for an INSERT into the entry's table that excludes other writers where that is needed: for
-    OVERWRITE, whose query may read the table itself, and for a cached table, so that its copy gets the rows
-    in the same order as the table."""
-    origin = origin_of(entry)
-    if isinstance(origin, TableEntry) and (overwrite or origin is not entry):
-        return turn_of(origin.table)
-    return nullcontext()
 
 
 def _forget(entry: Entry | None) -> None:

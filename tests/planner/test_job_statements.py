@@ -319,8 +319,8 @@ def test_an_option_stands_once() -> None:
             ["LINE 3: select cast(1 as nope)", "                         ^^^^"],
         ),
         (
-            "explain create job j as\n insert into t by name select 1",
-            ["LINE 2:  insert into t by name select 1", "                       ^^"],
+            "explain create job j as\n insert into t partition (a = 1) select 1",
+            ["LINE 2:  insert into t partition (a = 1) select 1", "                       ^^^^^^^^^"],
         ),
     ],
 )

@@ -29,6 +29,7 @@ from sqlfront_connectors.memory.segments.table_memory import TableMemory
 from sqlfront_connectors.memory.writer_lock import WriterLock
 from sqlfront_engine.jobs.query_run import QueryRun
 from sqlfront_engine.memory import MemoryBudget
+from sqlfront_engine.row_actions import changes_in
 from sqlfront_values.errors import InternalError
 from sqlfront_values.expressions import Expr
 
@@ -180,6 +181,15 @@ class MemoryTable(KeyedTable):
         stored = [batch.select(width) for batch in batches] if stores else ()
         self.replace_rows(snapshot, places(snapshot.segments, numbers), stored)
         return len(numbers)
+
+    def merge_batches(self, batches: Sequence[pa.RecordBatch], *, distinct: bool) -> int:
+        """Publish a version with the changes in ``batches``, as
+        :mod:`~sqlfront_engine.row_actions` describes, and return the number of affected rows. ``distinct``:
+        each row may be found once only. The caller has to be in a block of :meth:`turn`."""
+        snapshot = self._current
+        changes = changes_in(batches, len(self.schema), distinct=distinct)
+        self.replace_rows(snapshot, places(snapshot.segments, changes.numbers), changes.added)
+        return changes.count
 
     def set_indexes(self, indexes: tuple[IndexDefinition, ...]) -> None:
         """Publish a version of the same rows with exactly these indexes; the indexes of large segments are

@@ -51,7 +51,7 @@ from sqlfront_planner.binder.time_windows import sessions
 from sqlfront_planner.binder.trees.handlers import failure, parts_of, refuse_unknown, unsupported
 from sqlfront_planner.expressions.rewriting import TRUE, filtered
 from sqlfront_planner.logical import LogicalFilter, LogicalPlan, OuterColumn
-from sqlfront_planner.statements.query_parser import CHANGES
+from sqlfront_planner.statements.query_parser import CHANGES, CONDITION
 from sqlfront_values.errors import Error, ProgrammingError
 from sqlfront_values.expressions import Call, Expr, conjunction, transform, walk
 from sqlfront_values.types import BOOLEAN
@@ -189,6 +189,13 @@ class _Select(msgspec.Struct):
             self._write_out_aliases()
         if self.time_windows is not None:
             self.plan = self.time_windows.apply()
+        if self.aggregates.used and CHANGES in self.node.meta:
+            raise failure(
+                "UNSUPPORTED_EXPR_FOR_OPERATOR",
+                "DELETE, UPDATE and MERGE take no window functions, aggregate functions, and generator "
+                "functions.",
+                self.node,
+            )
         if grouping is not None or self.aggregates.used or self.having is not None:
             self._group(grouping or group_by.Grouping())
         if self.generators.grouped is not None:
@@ -318,10 +325,10 @@ class _Select(msgspec.Struct):
         self.has_stand_ins |= read is not expression
 
     def _is_unnamed(self, part: exp.Expr, expression: Expr) -> bool:
-        """Return whether the column gets no name. In a SELECT that stands for a DELETE or UPDATE names are
-        never read, and making them could depend on values. Only its last column, the condition, gets a name
-        if it isn't boolean, because the error shows that name."""
-        is_condition = part is self.node.expressions[-1]
+        """Return whether the column gets no name. In a SELECT that stands for a DELETE, UPDATE or MERGE names
+        are never read, and making them could depend on values. Only a condition gets a name if it isn't
+        boolean, because the error shows that name."""
+        is_condition = CONDITION in part.meta
         return CHANGES in self.node.meta and (not is_condition or expression.type == BOOLEAN)
 
     def _qualifier(self, part: exp.Expr) -> tuple[str, ...]:

@@ -74,6 +74,7 @@ from sqlfront_planner.statements.structs import (
     ShowTables,
     ShowTablesExtended,
     ShowViews,
+    TruncateTable,
     UncacheTable,
     UseDatabase,
 )
@@ -468,6 +469,9 @@ class StatementBuilder(lark.Transformer[lark.Token, object]):
     def insert(self, parts: Parts) -> Insert:
         query = next(part for part in parts if isinstance(part, Query))
         return Insert(query=query, **_named(parts))  # type: ignore[arg-type]
+
+    by_name = _label("by_name", True)
+    truncate_table = _statement(TruncateTable)
 
     local = _label("local", True)
 

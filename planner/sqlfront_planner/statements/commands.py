@@ -15,7 +15,7 @@ from typing import Final
 import lark
 
 from sqlfront_planner.routines import RoutineParameter
-from sqlfront_planner.statements import modification_parser, routine_parser
+from sqlfront_planner.statements import merge_parser, modification_parser, routine_parser
 from sqlfront_planner.statements.command_builder import StatementBuilder
 from sqlfront_planner.statements.grammar_parser import grammar_text, load_parser
 from sqlfront_planner.statements.query_parser import lead
@@ -51,6 +51,7 @@ _GRAMMAR_WORDS: Final = frozenset(
         "UNCACHE",
         "DROP",
         "INSERT",
+        "TRUNCATE",
         "SHOW",
         "DESCRIBE",
         "DESC",
@@ -114,6 +115,8 @@ def parse_command(sql: str, word: str, start: int, parse_from: ParseFrom) -> Sta
         return modification_parser.parse_update(sql, start)
     if word in ("CREATE", "DROP") and routine_parser.is_about_function(sql, start):
         return routine_parser.parse_function(sql, start, partial(_routine_column, parse_from=parse_from))
+    if word in ("MERGE", "WITH"):
+        return merge_parser.parse_merge(sql, start)
     if word == "REFRESH" and (path := _refreshed_path(sql, start)) is not None:
         return path
     if word not in _GRAMMAR_WORDS:
@@ -156,6 +159,11 @@ def _routine_column(text: str, parse_from: ParseFrom) -> RoutineParameter:
             f"User defined function is invalid: Cannot specify NOT NULL on function parameters: {text}",
         )
     return RoutineParameter(field.name, field.type, None, parsed.details.comment_of(field.name))
+
+
+def begins_merge(sql: str, start: int) -> bool:
+    """Return whether the statement at offset ``start`` is a MERGE behind common table expressions."""
+    return merge_parser.begins_merge(sql, start)
 
 
 def _tree(text: str) -> lark.ParseTree:

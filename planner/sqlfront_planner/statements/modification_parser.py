@@ -10,15 +10,16 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
 from sqlfront_planner.statements.dotted_names import dotted
-from sqlfront_planner.statements.query_parser import CHANGES, query_of, statement_tokens
+from sqlfront_planner.statements.query_parser import CHANGES, CONDITION, query_of, statement_tokens
 from sqlfront_planner.statements.structs import Delete, Query, Update
+from sqlfront_planner.statements.token_clauses import find_token, split_at_commas
 from sqlfront_planner.tokens.tokenizing import replaced, unread_at
 from sqlfront_values.errors import spark_error
 
-_OPENING: Final = frozenset({TokenType.L_PAREN, TokenType.L_BRACKET})
 #: The parts of a SELECT that reads one table and has no other clause.
 _ONLY: Final = {"expressions", "from_"}
-_CLOSING: Final = frozenset({TokenType.R_PAREN, TokenType.R_BRACKET})
+#: Spark's operators, for its errors, by the first word of the statement.
+_OPERATORS: Final = {"DELETE": "DeleteFromTable", "UPDATE": "UpdateTable", "MERGE": "MergeIntoTable"}
 
 
 def parse_delete(sql: str, start: int = 0) -> Delete:
@@ -36,18 +37,15 @@ def parse_update(sql: str, start: int = 0) -> Update:
     """Parse ``UPDATE table [[AS] alias] SET column = value, ... [WHERE condition]`` from offset ``start`` to
     the end of the text. Raises NotSupportedError for anything else."""
     tokens = statement_tokens(sql, start)
-    place = _find(tokens, TokenType.SET)
+    place = find_token(tokens, TokenType.SET)
     if place is None:
-        found = _find(tokens, TokenType.WHERE)
+        found = find_token(tokens, TokenType.WHERE)
         raise unread_at(None if found is None else tokens[found], sql)
     assignments, condition = _where(tokens[place + 1 :], sql)
-    columns, values = [], []
-    for part in _split(assignments):
-        column, value = _assignment(part, sql)
-        columns.append(column)
-        values.append(value)
-    query, name = _rows(tokens[0], tokens[1:place], [*values, condition], sql)
-    return Update(name, tuple(columns), query)
+    pairs = [divided_assignment(part, sql) for part in split_at_commas(assignments)]
+    columns, values = [column for column, _ in pairs], [value for _, value in pairs]
+    query, name = _rows(tokens[0], tokens[1:place], [*columns, *values, condition], sql)
+    return Update(name, len(columns), query)
 
 
 def _rows(first: Token, relation: list[Token], values: list[list[Token]], sql: str) -> tuple[Query, str]:
@@ -71,20 +69,20 @@ def _rows(first: Token, relation: list[Token], values: list[list[Token]], sql: s
     if isinstance(tree, exp.Select) and {key for key, part in tree.args.items() if part} == _ONLY:
         source = tree.args["from_"].this
         if isinstance(source, exp.Table) and isinstance(source.this, exp.Identifier):
-            _refuse_aggregates(tree, first)
+            refuse_aggregates(tree.expressions[1:], first)
             tree.meta[CHANGES] = True
+            tree.expressions[-1].meta[CONDITION] = True
             return query, dotted([part.name for part in source.parts])
     raise unread_at(relation[0], sql)
 
 
-def _refuse_aggregates(tree: exp.Select, first: Token) -> None:
-    """Raise UNSUPPORTED_EXPR_FOR_OPERATOR if a value in DELETE or UPDATE has an aggregate function, a window
-    function or a generator. ``tree`` is the query made of the statement, ``first`` the statement's first
-    token."""
-    for value in tree.expressions[1:]:
+def refuse_aggregates(values: list[exp.Expr], first: Token) -> None:
+    """Raise UNSUPPORTED_EXPR_FOR_OPERATOR if one of the ``values`` in DELETE, UPDATE or MERGE has an
+    aggregate function, a window function or a generator. ``first``: the statement's first token."""
+    for value in values:
         for node in value.walk(prune=lambda node: isinstance(node, exp.Query)):
             if isinstance(node, exp.AggFunc | exp.Window | exp.UDTF):
-                operator = {"DELETE": "DeleteFromTable", "UPDATE": "UpdateTable"}[first.text.upper()]
+                operator = _OPERATORS[first.text.upper()]
                 raise spark_error(
                     "UNSUPPORTED_EXPR_FOR_OPERATOR",
                     f"The query operator {operator} contains one or more unsupported expressions. Consider "
@@ -93,47 +91,33 @@ def _refuse_aggregates(tree: exp.Select, first: Token) -> None:
                 )
 
 
-def _assignment(tokens: list[Token], sql: str) -> tuple[str, list[Token]]:
-    """Split the tokens of ``column = value``: return the column's name, without qualifiers, and the tokens of
-    the value. DEFAULT becomes NULL, since every column's default is null. Raises NotSupportedError for tokens
-    of another form."""
-    place = _find(tokens, TokenType.EQ)
+def divided_assignment(tokens: list[Token], sql: str) -> tuple[list[Token], list[Token]]:
+    """Split the tokens of ``column = value``: return the tokens of the column, a dotted name, and those of
+    the value. DEFAULT becomes NULL. Raises NotSupportedError for tokens of another form."""
+    place = find_token(tokens, TokenType.EQ)
     target = tokens[:place]
-    names = target[::2]
     dots = [token.token_type == TokenType.DOT for token in target[1::2]]
-    if place is None or not names or len(names) != len(dots) + 1 or not all(dots):
+    if place is None or len(target) != 2 * len(dots) + 1 or not all(dots):
         raise unread_at(tokens[0] if tokens else None, sql)
     value = tokens[place + 1 :]
     if not value:
         raise unread_at(None, sql)
+    return target, null_for_default(value)
+
+
+def null_for_default(value: list[Token]) -> list[Token]:
+    """Return the tokens of a value to store, with NULL for DEFAULT: every column's default is null."""
     if len(value) == 1 and value[0].token_type == TokenType.DEFAULT:
-        value = [replaced(value[0], TokenType.NULL, "NULL")]
-    return names[-1].text, value
+        return [replaced(value[0], TokenType.NULL, "NULL")]
+    return value
 
 
 def _where(tokens: list[Token], sql: str) -> tuple[list[Token], list[Token]]:
     """Split the tokens of a statement at WHERE: return the tokens before, and the tokens of the condition
     (empty without WHERE). Raises NotSupportedError if nothing follows WHERE."""
-    place = _find(tokens, TokenType.WHERE)
+    place = find_token(tokens, TokenType.WHERE)
     if place is None:
         return tokens, []
     if place == len(tokens) - 1:
         raise unread_at(None, sql)
     return tokens[:place], tokens[place + 1 :]
-
-
-def _find(tokens: list[Token], kind: TokenType) -> int | None:
-    """The position of the first token of the type ``kind`` outside of brackets; None if there is none."""
-    depth = 0
-    for place, token in enumerate(tokens):
-        depth += (token.token_type in _OPENING) - (token.token_type in _CLOSING)
-        if depth == 0 and token.token_type == kind:
-            return place
-    return None
-
-
-def _split(tokens: list[Token]) -> list[list[Token]]:
-    """Split the tokens at the commas outside of parentheses and brackets; return a list of tokens for each
-    part."""
-    place = _find(tokens, TokenType.COMMA)
-    return [tokens] if place is None else [tokens[:place], *_split(tokens[place + 1 :])]

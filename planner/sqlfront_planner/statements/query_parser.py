@@ -9,7 +9,7 @@ from sqlglot import exp
 from sqlglot.errors import ParseError
 from sqlglot.tokenizer_core import Token, TokenType
 
-from sqlfront_planner.statements.structs import Query
+from sqlfront_planner.statements.query import Query
 from sqlfront_planner.syntax import comments
 from sqlfront_planner.syntax.lexer import tokens_of
 from sqlfront_planner.syntax.recognizer import keywords_as_names
@@ -21,8 +21,10 @@ from sqlfront_planner.tokens.tokenizing import parse_tokens, tokenize, unknown_t
 from sqlfront_values.errors import DatabaseError, NotSupportedError
 from sqlfront_values.stacks import on_fresh_stack
 
-#: The key in the meta data of the SELECT that represents DELETE or UPDATE.
+#: The key in the meta data of the SELECT that represents DELETE, UPDATE, or a part of MERGE.
 CHANGES: Final = "changes"
+#: The key in the meta data of a column of such a SELECT that is a condition.
+CONDITION: Final = "condition"
 
 
 def lead(sql: str, start: int = 0) -> tuple[int, int] | None:

@@ -5,20 +5,12 @@ from enum import Enum
 
 import msgspec
 import pyarrow as pa
-from sqlglot import exp
 
 from sqlfront_planner.relation_details import NO_COMMENTS, NO_DETAILS, ColumnComments, RelationDetails
 from sqlfront_planner.statements.create_mode import CreateMode
+from sqlfront_planner.statements.merge_structs import Merge
+from sqlfront_planner.statements.query import Query as Query  # noqa: PLC0414 - a struct of this module, which Merge needs, too
 from sqlfront_planner.statements.routine_structs import CreateFunction, DropFunction
-
-
-class Query(msgspec.Struct, frozen=True):
-    """A query. ``tree`` is sqlglot's tree, ``sql`` the complete text of the statement that holds the query,
-    ``text`` the part of it that is the query."""
-
-    sql: str
-    text: str
-    tree: exp.Expr
 
 
 class ExplainMode(Enum):
@@ -294,13 +286,20 @@ class ShowIndexes(msgspec.Struct, frozen=True):
 
 
 class Insert(msgspec.Struct, frozen=True):
-    """``INSERT INTO | OVERWRITE [TABLE] name [(columns)] query``; ``columns`` is empty if the statement lists
-    none, ``overwrite`` is true for OVERWRITE."""
+    """``INSERT INTO | OVERWRITE [TABLE] name [(columns) | BY NAME] query``; ``columns`` is empty if the
+    statement lists none, ``overwrite`` is true for OVERWRITE, ``by_name`` for BY NAME."""
 
     name: str
     query: Query
     columns: tuple[str, ...] = ()
     overwrite: bool = False
+    by_name: bool = False
+
+
+class TruncateTable(msgspec.Struct, frozen=True):
+    """``TRUNCATE TABLE name``."""
+
+    name: str
 
 
 class OuterParameter(msgspec.Struct, frozen=True):
@@ -338,11 +337,11 @@ class Delete(msgspec.Struct, frozen=True):
 
 class Update(msgspec.Struct, frozen=True):
     """``UPDATE name [alias] SET column = value, ... [WHERE condition]``. ``rows`` is a query over all rows of
-    the table, whose columns are the table's columns, then a value for each of ``columns``, then the
-    condition."""
+    the table, whose columns are the table's columns, then the ``assigned`` columns (or fields) that SET
+    names, then a value for each of these, then the condition."""
 
     name: str
-    columns: tuple[str, ...]
+    assigned: int
     rows: Query
 
 
@@ -590,8 +589,10 @@ Statement = (
     | ShowIndexes
     | Insert
     | InsertDirectory
+    | TruncateTable
     | Delete
     | Update
+    | Merge
     | ShowTables
     | ShowTablesExtended
     | ShowViews

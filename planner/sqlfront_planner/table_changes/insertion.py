@@ -1,16 +1,50 @@
-"""The projection that INSERT puts before the table: it casts the rows to the table's column types by Spark's
-rules of store assignment.
+"""The projection that INSERT puts before the table: it makes rows of the table of the query's rows, by
+position or, for ``BY NAME``, by name.
 
-Source: Spark's ``spark.sql.storeAssignmentPolicy=ANSI`` (the default).
+Source: Spark's ``TableOutputResolver``. By position, the fields of structs are matched by position, too; by
+name, they are matched by name.
 """
+
+from collections.abc import Sequence
 
 import pyarrow as pa
 
 from sqlfront_planner.logical import LogicalPlan, LogicalProject
+from sqlfront_planner.statements.structs import Insert
+from sqlfront_planner.table_changes.by_name import extra_columns, only_place, stored_by_name
 from sqlfront_planner.table_changes.named_columns import named_columns
+from sqlfront_planner.table_changes.storable import store_assigned
 from sqlfront_values.errors import DatabaseError, ProgrammingError
-from sqlfront_values.expressions import Cast, Column, Expr, Literal
-from sqlfront_values.types import VOID, is_numeric, is_string, sql_name
+from sqlfront_values.expressions import Column, Expr, Literal
+
+
+def inserted(plan: LogicalPlan, statement: Insert, schema: pa.Schema) -> LogicalPlan:
+    """Project the rows of an INSERT, which ``plan`` gives, to rows of its table, whose columns are
+    ``schema``. Raises the errors of :func:`assign` or, for ``BY NAME``, of :func:`assign_by_name`."""
+    if statement.by_name:
+        return assign_by_name(plan, statement.name, schema)
+    return assign(plan, statement.name, schema, statement.columns)
+
+
+def assign_by_name(plan: LogicalPlan, table: str, schema: pa.Schema) -> LogicalPlan:
+    """Project the plan's rows to rows of the table ``table``, whose columns are ``schema``: each column gets
+    the plan's column of its name, case-insensitive, or null if there is none.
+
+    Raises INCOMPATIBLE_DATA_FOR_TABLE: EXTRA_COLUMNS for columns that the table doesn't have,
+    AMBIGUOUS_COLUMN_NAME for two of the same name, and the errors of
+    :func:`~sqlfront_planner.table_changes.by_name.stored_by_name`.
+    """
+    given = plan.row()
+    names: Sequence[str] = [column.name for column in given]
+    places = [only_place(names, field.name, (field.name,), table) for field in schema]
+    extra = [name for place, name in enumerate(names) if place not in places]
+    if extra:
+        raise extra_columns(extra, table)
+    expressions = [
+        Literal(field.type, None) if place is None else stored_by_name(given[place], field, table)
+        for place, field in zip(places, schema, strict=True)
+    ]
+    return LogicalProject(plan, tuple(expressions), tuple(schema.names))
 
 
 def assign(plan: LogicalPlan, table: str, schema: pa.Schema, columns: tuple[str, ...] = ()) -> LogicalPlan:
@@ -30,52 +64,6 @@ def assign(plan: LogicalPlan, table: str, schema: pa.Schema, columns: tuple[str,
         value = Column(field.type, ordinal, field.name)
         expressions[target] = store_assigned(value, schema.field(target), table)
     return LogicalProject(plan, tuple(expressions), tuple(schema.names))
-
-
-def store_assigned(value: Expr, field: pa.Field, table: str) -> Expr:
-    """Return the value cast to the type of the column ``field``, or the value itself if it has that type.
-    Raises INCOMPATIBLE_DATA_FOR_TABLE.CANNOT_SAFELY_CAST, with the name ``table``, if store assignment
-    doesn't allow the cast."""
-    if value.type == field.type:
-        return value
-    if not is_storable(value.type, field.type):
-        raise ProgrammingError(
-            f"Cannot write incompatible data for the table `{table}`: Cannot safely cast `{field.name}` "
-            f'"{sql_name(value.type)}" to "{sql_name(field.type)}".',
-            condition="INCOMPATIBLE_DATA_FOR_TABLE.CANNOT_SAFELY_CAST",
-        )
-    return Cast(field.type, value)
-
-
-def is_storable(source: pa.DataType, target: pa.DataType) -> bool:
-    """Return whether Spark's store assignment (the casts of INSERT and UPDATE) converts values of type
-    ``source`` to ``target``: numbers to numbers, dates and timestamps to each other, anything atomic to
-    string, null to anything; nested types element by element.
-
-    >>> is_storable(pa.float64(), pa.int32()), is_storable(pa.string(), pa.int32())
-    (True, False)
-    """
-    kinds = pa.types
-    if source in (target, VOID):
-        return True
-    if is_string(target):
-        return not kinds.is_nested(source)
-    if is_numeric(source) and is_numeric(target):
-        return True
-    if (kinds.is_date(source) or kinds.is_timestamp(source)) and (
-        kinds.is_date(target) or kinds.is_timestamp(target)
-    ):
-        return True
-    if kinds.is_list(source) and kinds.is_list(target):
-        return is_storable(source.value_type, target.value_type)
-    if kinds.is_map(source) and kinds.is_map(target):
-        return is_storable(source.key_type, target.key_type) and is_storable(
-            source.item_type, target.item_type
-        )
-    if kinds.is_struct(source) and kinds.is_struct(target) and source.num_fields == target.num_fields:
-        pairs = [(source.field(index).type, target.field(index).type) for index in range(source.num_fields)]
-        return all(is_storable(left, right) for left, right in pairs)
-    return False
 
 
 def _arity_error(table: str, wanted: list[str], given: list[str]) -> DatabaseError:

@@ -12,8 +12,7 @@ from msgspec import structs
 from sqlfront_connectors.base import Table
 from sqlfront_planner.expressions.rewriting import is_deterministic
 from sqlfront_planner.logical import LogicalFilter, LogicalPlan, LogicalProject, LogicalScan
-from sqlfront_planner.table_changes.insertion import store_assigned
-from sqlfront_planner.table_changes.named_columns import named_column
+from sqlfront_planner.table_changes.assignments import assigned_columns, updated_row
 from sqlfront_values.errors import InternalError, OperationalError, ProgrammingError, spark_error
 from sqlfront_values.expressions import Call, Case, Column, Expr, Literal
 from sqlfront_values.types import BOOLEAN, VOID, sql_name
@@ -29,15 +28,15 @@ def deleted(bound: LogicalPlan, numbered: Table, keys: tuple[int, ...]) -> Logic
     return _select(rows, (*(row[key] for key in keys), row[-1]))
 
 
-def changed(bound: LogicalPlan, numbered: Table, columns: tuple[str, ...], name: str) -> LogicalPlan:
+def changed(bound: LogicalPlan, numbered: Table, count: int, name: str) -> LogicalPlan:
     """Plan the rows that UPDATE changes: the table's columns with their new values, then the additional
     columns of ``numbered``. That is the memory table, usually with the row number, by which the table finds
     the row again, as an additional last column; columns that tell the row's member may stand before it.
-    ``bound`` is the bound query of the statement: the table's columns, a value for each of ``columns``, and
-    the condition. ``name`` is the table's name."""
+    ``bound`` is the bound query of the statement: the table's columns, ``count`` assigned columns, a value
+    for each of them, and the condition. ``name`` is the table's name."""
     rows = _meant(bound, numbered)
     items: list[Expr] = list(rows.row())
-    for place, stored in _assignments(bound, columns, name, _scan(bound).table.schema).items():
+    for place, stored in _assignments(bound, count, name, _scan(bound).table.schema).items():
         items[place] = stored
     return _select(rows, tuple(items))
 
@@ -58,14 +57,14 @@ def affects_the_same_rows(bound: LogicalPlan, schema: pa.Schema) -> bool:
     return is_deterministic(_with_condition(bound, schema).expressions[-1])
 
 
-def updated(bound: LogicalPlan, columns: tuple[str, ...], table: str, schema: pa.Schema) -> LogicalPlan:
+def updated(bound: LogicalPlan, count: int, table: str, schema: pa.Schema) -> LogicalPlan:
     """Plan all rows of the table as they are after UPDATE. ``bound`` is the bound query of the statement: the
-    table's columns, a value for each of ``columns``, and the condition. ``table`` is the table's name,
-    ``schema`` its columns."""
+    table's columns, ``count`` assigned columns, a value for each of them, and the condition. ``table`` is the
+    table's name, ``schema`` its columns."""
     rows = _with_condition(bound, schema)
     *old, meant = rows.row()
     items: list[Expr] = list(old)
-    for place, stored in _assignments(bound, columns, table, schema).items():
+    for place, stored in _assignments(bound, count, table, schema).items():
         items[place] = Case(stored.type, ((meant, stored),), old[place])
     return LogicalProject(rows, tuple(items), tuple(schema.names))
 
@@ -73,37 +72,31 @@ def updated(bound: LogicalPlan, columns: tuple[str, ...], table: str, schema: pa
 def check_table(bound: LogicalPlan, table: Table, name: str) -> None:
     """Raise OperationalError with SQLSTATE 40001 unless ``bound`` reads ``table``: otherwise the name
     ``name`` stands for another table than before the statement was bound."""
-    if _scan(bound).table is not table:
+    check_same_table(_scan(bound), table, name)
+
+
+def check_same_table(scan: LogicalScan, table: Table, name: str) -> None:
+    """Raise OperationalError with SQLSTATE 40001 unless the scan reads ``table``, see
+    :func:`check_table`."""
+    if scan.table is not table:
         raise OperationalError(f"`{name}` was replaced; run the statement again", sqlstate="40001")
 
 
-def places(columns: tuple[str, ...], schema: pa.Schema, table: str) -> tuple[int, ...]:
-    """Return the ordinals of the columns that UPDATE sets, in the order of ``columns``. Raises
-    UNRESOLVED_COLUMN for a column that doesn't exist,
-    DATATYPE_MISMATCH.INVALID_ROW_LEVEL_OPERATION_ASSIGNMENTS for a column that is set twice."""
-    found: list[int] = []
-    for column in columns:
-        place = named_column(schema, column)
-        if place in found:
-            raise spark_error(
-                "DATATYPE_MISMATCH.INVALID_ROW_LEVEL_OPERATION_ASSIGNMENTS",
-                f"Invalid assignments for `{table}`: multiple assignments for `{column}`.",
-            )
-        found.append(place)
-    return tuple(found)
-
-
-def _assignments(
-    bound: LogicalPlan, columns: tuple[str, ...], table: str, schema: pa.Schema
-) -> dict[int, Expr]:
-    """Return the new values for the columns that UPDATE sets, cast to the columns' types, by the columns'
-    ordinals."""
+def assigned(bound: LogicalPlan, count: int, schema: pa.Schema) -> frozenset[int]:
+    """Return the ordinals of the columns that UPDATE sets, entirely or in a field. ``bound`` is the bound
+    query of the statement, with ``count`` assigned columns behind the columns of ``schema``."""
     assert isinstance(bound, LogicalProject)
-    values = bound.expressions[len(schema) : -1]
-    return {
-        place: store_assigned(value, schema.field(place), table)
-        for place, value in zip(places(columns, schema, table), values, strict=True)
-    }
+    return assigned_columns(bound.expressions[len(schema) : len(schema) + count])
+
+
+def _assignments(bound: LogicalPlan, count: int, table: str, schema: pa.Schema) -> dict[int, Expr]:
+    """Return the new values of the columns that UPDATE sets, as they are stored, by the columns' ordinals.
+    Raises the errors of :func:`~sqlfront_planner.table_changes.assignments.updated_row`."""
+    assert isinstance(bound, LogicalProject)
+    width = len(schema)
+    keys, values = bound.expressions[width : width + count], bound.expressions[width + count : -1]
+    row = updated_row(schema, bound.expressions[:width], list(zip(keys, values, strict=True)), table)
+    return {place: row[place] for place in sorted(assigned_columns(keys))}
 
 
 def _meant(bound: LogicalPlan, numbered: Table) -> LogicalFilter:

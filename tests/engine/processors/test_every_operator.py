@@ -29,7 +29,13 @@ from sqlfront_connectors.memory.spread.move_processors import (
     MovingRows,
 )
 from sqlfront_connectors.memory.spread.moves import CopyStep, MoveStep
-from sqlfront_connectors.memory.spread.processors import BackupShare, ChangeShare, ShareScan, StoreShare
+from sqlfront_connectors.memory.spread.processors import (
+    BackupShare,
+    ChangeShare,
+    MergeShare,
+    ShareScan,
+    StoreShare,
+)
 from sqlfront_connectors.memory.spread.share_statistics import report
 from sqlfront_connectors.memory.spread.store import STORE, TableStore
 from sqlfront_connectors.memory.spread.version_scan import VersionScan
@@ -70,6 +76,7 @@ from sqlfront_engine.processors.user_code.sinks import FunctionSink, LoggerSink,
 from sqlfront_engine.processors.user_code.sources import FunctionSource
 from sqlfront_engine.processors.user_code.transform import Operation, OperationKind, Transform
 from sqlfront_engine.processors.window import Window
+from sqlfront_engine.row_actions import RowAction
 from sqlfront_engine.spool.spool_file import SpoolSettings
 from sqlfront_engine.testing import Batches, batch_of, lone_context, to_physical, verify_processor
 from sqlfront_values.expressions import (
@@ -270,6 +277,11 @@ def connector_examples(folder: Path) -> list[Example]:
     numbers, alone = BATCH.select(["n"]), pa.schema([SCHEMA.field("n")])
     whole = build_segments([numbers], alone, None)
     left = TableShare(alone, None, merged([whole[0].without(np.array([0, 2], np.int64))], alone, None))
+    acted = batch_of(
+        pa.schema([("n", pa.int32()), ("number", pa.int64()), ("action", pa.int8())]),
+        [(None, 0, RowAction.DELETE), (None, 2, RowAction.DELETE), (None, 1, RowAction.KEEP)],
+    )
+    merged_once = report(left, 2)
     stored, changed = report(TableShare(alone, segments=whole), numbers.num_rows), report(left, 0)
     return [
         Example(MemoryScan("m", "t", (0, 1)), [], ROWS, lambda: {"m": TableShare(SCHEMA, None, segments)}),
@@ -296,6 +308,12 @@ def connector_examples(folder: Path) -> list[Example]:
             ChangeShare("t", "t@2", "t@1", alone),
             [[pa.record_batch([pa.array([0, 2])], ["number"])]],
             [tuple(column.to_pylist()[0] for column in changed.columns)],
+            lambda: {STORE: store_with("t@1", TableShare(alone, None, whole))},
+        ),
+        Example(
+            MergeShare("t", "t@2", "t@1", alone),
+            [[acted]],
+            [tuple(column.to_pylist()[0] for column in merged_once.columns)],
             lambda: {STORE: store_with("t@1", TableShare(alone, None, whole))},
         ),
         Example(StagedRows("l", "t", (("", ("a",), len(ROWS)),)), [], ROWS, lambda: staged(PHYSICAL, SCHEMA)),

@@ -102,7 +102,7 @@ def test_files_are_looked_at_for_columns_and_sizes(checker: Checker, tmp_path: P
     ("text", "fragment"),
     [
         ("SELECT * FROM plane TABLESAMPLE (10 PERCENT) REPEATABLE (1)", "TABLESAMPLE"),
-        ("MERGE INTO plane USING p ON true WHEN MATCHED THEN DELETE", "MERGE INTO is not supported"),
+        ("MERGE WITH SCHEMA EVOLUTION INTO plane USING p ON true WHEN MATCHED THEN DELETE", "EVOLUTION"),
         ("SELECT * FROM trips", "[TABLE_OR_VIEW_NOT_FOUND]"),
         ("SELECT my_function(1)", "[UNRESOLVED_ROUTINE]"),
         ("INSERT INTO trips SELECT * FROM plane", "[TABLE_OR_VIEW_NOT_FOUND]"),

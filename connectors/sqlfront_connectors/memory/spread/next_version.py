@@ -17,7 +17,12 @@ from sqlfront_connectors.memory.spread.backups import (
     backups_of,
     targets_of,
 )
-from sqlfront_connectors.memory.spread.processors import BackupShare, ChangeShare, StoreShare
+from sqlfront_connectors.memory.spread.processors import (
+    BackupShare,
+    ChangeShare,
+    MergeShare,
+    StoreShare,
+)
 from sqlfront_connectors.memory.spread.published_table import PublishedTable
 from sqlfront_connectors.memory.spread.share_statistics import (
     ShareStatistics,
@@ -33,7 +38,8 @@ from sqlfront_values.errors import OperationalError
 class ChangeMode(Enum):
     """The relation of a new version's rows to the previous version's rows and to the input of the write: the
     input is added (APPEND) or replaces all rows (OVERWRITE); or the input's last column has the numbers of
-    the rows to delete (DELETE), and the other columns have the rows that replace them (UPDATE)."""
+    the rows to delete (DELETE), and the other columns have the rows that replace them (UPDATE); or each row
+    of the input says what to do (MERGE, MERGE_REPEATED)."""
 
     APPEND = "append"
     """Keep the previous rows; the input's rows come behind them."""
@@ -44,6 +50,13 @@ class ChangeMode(Enum):
     UPDATE = "update"
     """Delete the rows whose numbers are in the input's last column; the other columns hold the rows that
     replace them."""
+    MERGE = "merge"
+    """Make the changes of :mod:`sqlfront_engine.row_actions`; a row that is found twice is an error."""
+    MERGE_REPEATED = "merge repeated"
+    """Make the changes of :mod:`sqlfront_engine.row_actions`; a row may be deleted repeatedly."""
+
+
+_MERGES = (ChangeMode.MERGE, ChangeMode.MERGE_REPEATED)
 
 
 class NextVersion:
@@ -158,6 +171,8 @@ class NextVersion:
         """Return the function that makes :attr:`processor` from the fields of :class:`StoreShare`."""
         if self._how in (ChangeMode.DELETE, ChangeMode.UPDATE):
             return partial(ChangeShare, stores=self._how is ChangeMode.UPDATE)
+        if self._how in _MERGES:
+            return partial(MergeShare, distinct=self._how is ChangeMode.MERGE)
         return StoreShare
 
     def _backup_maker(self) -> Callable[..., BackupShare]:
@@ -166,6 +181,8 @@ class NextVersion:
         store = self.processor
         if isinstance(store, ChangeShare):
             return partial(BackupShare, numbered=True, stores=store.stores)
+        if isinstance(store, MergeShare):
+            return partial(BackupShare, acts=True)
         return BackupShare
 
     @cached_property

@@ -19,6 +19,7 @@ from sqlfront_connectors.memory.spread.row_changes import rows_elsewhere
 from sqlfront_connectors.memory.spread.share_statistics import report
 from sqlfront_connectors.memory.spread.store import TableStore, partitions_moved, store_of
 from sqlfront_engine.processor import Processor, ProcessorContext, Steps, Take
+from sqlfront_engine.row_actions import changes_in
 from sqlfront_values.arrow.arrays import numpy_view
 from sqlfront_values.columns.batches import split_batch
 from sqlfront_values.partitioning.partitions import DEFAULT_PARTITIONS, key_hasher
@@ -209,15 +210,32 @@ class StoreShare(Processor, frozen=True):
         self, present: tuple[Segment, ...], batches: list[pa.RecordBatch], *, stores: bool
     ) -> tuple[Mapping[int, RowNumbers], list[pa.RecordBatch]]:
         """Return the changes of rows whose numbers are in the batches' last column: the rows to delete, and
-        with ``stores`` the batches' other columns as rows to add. Raises OperationalError (40001) if the
-        share doesn't have these rows: so a backup in another order isn't changed any further."""
-        numbers = numbers_of(batches)
+        with ``stores`` the batches' other columns as rows to add. Raises the error of :meth:`placed`."""
+        gone = self.placed(present, numbers_of(batches))
+        columns = list(range(len(self.schema)))
+        return gone, [batch.select(columns) for batch in batches] if stores else []
+
+    def acted(
+        self, present: tuple[Segment, ...], batches: list[pa.RecordBatch], *, distinct: bool
+    ) -> tuple[tuple[Segment, ...], int]:
+        """Return the segments of the new share after the changes in the batches
+        (:mod:`~sqlfront_engine.row_actions`), and the number of affected rows. ``distinct``: each row may be
+        found once only. Raises OperationalError (40001) if the share doesn't have the changed rows."""
+        changes = changes_in(batches, len(self.schema), distinct=distinct)
+        gone = self.placed(present, changes.numbers)
+        return merged(
+            present, self.schema, self.partitioning, changes.added, self.indexes, gone
+        ), changes.count
+
+    def placed(self, present: tuple[Segment, ...], numbers: RowNumbers) -> Mapping[int, RowNumbers]:
+        """Return the positions of the rows with these numbers, by the segment's index. Raises
+        OperationalError (40001) if the share doesn't have these rows: so a backup in another order isn't
+        changed any further."""
         gone = places(present, numbers)
         found = sum(map(len, gone.values()))
         if found < len(numbers) or any(map(_any_deleted, (present[index] for index in gone), gone.values())):
             raise rows_elsewhere(self.table)
-        columns = list(range(len(self.schema)))
-        return gone, [batch.select(columns) for batch in batches] if stores else []
+        return gone
 
     def describe(self) -> str:
         return f"StoreShare: {self.table}"
@@ -240,6 +258,21 @@ class ChangeShare(StoreShare, frozen=True):
         return f"ChangeShare: {self.table}"
 
 
+class MergeShare(StoreShare, frozen=True):
+    """A processor that makes the member's share of a version with changes of the version ``base``: the input
+    is as :mod:`~sqlfront_engine.row_actions` describes. ``distinct``: each row may be found once only."""
+
+    distinct: bool = True
+
+    def segments(
+        self, present: tuple[Segment, ...], batches: list[pa.RecordBatch], owner: str
+    ) -> tuple[tuple[Segment, ...], int]:
+        return self.acted(present, batches, distinct=self.distinct)
+
+    def describe(self) -> str:
+        return f"MergeShare: {self.table}"
+
+
 class BackupShare(StoreShare, frozen=True):
     """A processor that makes the backups of other members' shares on this member, from the rows that these
     members' :class:`StoreShare` or :class:`ChangeShare` has addressed to ``held``; a second backup is made of
@@ -247,11 +280,13 @@ class BackupShare(StoreShare, frozen=True):
 
     Emits the reports of the shares, or, with ``targets``, the input, addressed to the members of the next
     backup. ``numbered``: the last column of the input is the numbers of the rows to delete; ``stores``: the
-    columns before it are new rows. ``indexes`` is to be empty: a backup has none."""
+    columns before it are new rows. ``acts``: the input is that of a :class:`MergeShare`, which has checked
+    that rows are found once. ``indexes`` is to be empty: a backup has none."""
 
     held: BackupTargets = BackupTargets((), (), ())
     numbered: bool = False
     stores: bool = False
+    acts: bool = False
 
     def run(self, context: ProcessorContext) -> Steps:
         store, targets = store_of(context), self.targets
@@ -274,6 +309,13 @@ class BackupShare(StoreShare, frozen=True):
             if targets is None:
                 yield report(share, written)
         context.memory.release(charged)
+
+    def segments(
+        self, present: tuple[Segment, ...], batches: list[pa.RecordBatch], owner: str
+    ) -> tuple[tuple[Segment, ...], int]:
+        if self.acts:
+            return self.acted(present, batches, distinct=False)
+        return super().segments(present, batches, owner)
 
     def present_backup(self, store: TableStore, owner: str) -> tuple[Segment, ...]:
         """Return the segments of the backup of the share that ``owner`` has of ``base``."""
