@@ -21,14 +21,14 @@ from sqlfront_planner.catalog import TableEntry
 from sqlfront_planner.statements.dotted_names import WRITTEN_NAME, name_parts
 from sqlfront_planner.types import common_type
 from sqlfront_values.arrow.arrays import from_values
-from sqlfront_values.arrow.intervals import exported_type
+from sqlfront_values.arrow.exchange import exported_type
 from sqlfront_values.java.surrogates import well_formed
 from sqlfront_values.types import (
     BOOLEAN,
     DOUBLE,
     STRING,
     VOID,
-    holds_interval,
+    holds_own,
     is_decimal,
     is_integral,
     is_interval,
@@ -114,7 +114,7 @@ def _column(values: tuple[object, ...], zone: str | None, takes_texts: bool) -> 
         return from_values(months, exported_type(kind))
     if is_interval(kind):
         return from_values(items, exported_type(kind))
-    return None if holds_interval(kind) else from_values(items, kind)
+    return None if holds_own(kind) else from_values(items, kind)
 
 
 def _plain(values: tuple[object, ...]) -> pa.Array | None:

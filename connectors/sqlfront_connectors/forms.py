@@ -6,7 +6,7 @@ from typing import Final
 import pyarrow as pa
 
 from sqlfront_values.arrow.arrays import without_validity
-from sqlfront_values.arrow.intervals import exported_type, imported, imported_type
+from sqlfront_values.arrow.exchange import exported_type, imported, imported_type
 from sqlfront_values.errors import NotSupportedError
 from sqlfront_values.types import (
     BIGINT,
@@ -19,7 +19,7 @@ from sqlfront_values.types import (
     TIMESTAMP,
     TIMESTAMP_NTZ,
     decimal,
-    holds_interval,
+    holds_own,
     physical,
 )
 
@@ -58,9 +58,9 @@ def logical_type(data_type: pa.DataType, column: str = "") -> pa.DataType:
         return TIMESTAMP_NTZ if data_type.tz is None else TIMESTAMP
     if kinds.is_date(data_type):
         return pa.date32()
-    interval = imported_type(data_type)
-    if interval is not None:
-        return interval
+    own = imported_type(data_type)
+    if own is not None:
+        return own
     if (
         kinds.is_decimal(data_type)
         and data_type.precision <= 38
@@ -95,7 +95,7 @@ def to_physical(array: pa.Array, logical: pa.DataType) -> pa.Array:
     """
     form = physical(logical)
     array = without_validity(array)
-    if holds_interval(logical):
+    if holds_own(logical):
         return imported(_in_micros(array, logical), logical)
     if array.type == form:
         return array
@@ -109,7 +109,8 @@ def to_physical(array: pa.Array, logical: pa.DataType) -> pa.Array:
 
 
 def _in_micros(array: pa.Array, logical: pa.DataType) -> pa.Array:
-    """Return the array of intervals in the Arrow type that is the exported type of ``logical``: durations in
-    other units become microseconds; an array that already has the exported type is returned itself."""
+    """Return the array of intervals or variants in the Arrow type that is the exported type of ``logical``:
+    durations in other units become microseconds; an array that already has the exported type is returned
+    itself."""
     wanted = exported_type(logical)
     return array if array.type == wanted else array.cast(wanted, safe=False)

@@ -32,6 +32,14 @@ def divide_by_zero() -> DatabaseError:
     )
 
 
+def malformed_variant() -> DatabaseError:
+    """Build Spark's error MALFORMED_VARIANT, for bytes that aren't a variant."""
+    return spark_error(
+        "MALFORMED_VARIANT",
+        "Variant binary is malformed. Please check the data source is valid.",
+    )
+
+
 def remainder_by_zero() -> DatabaseError:
     """Build Spark's error REMAINDER_BY_ZERO, of ``%``, mod and pmod."""
     return spark_error(

@@ -6,11 +6,12 @@ carries the **physical** form of a logical type, which Arrow's kernels process q
 
 * ``decimal128(p <= 18, s)`` always travels as ``decimal64(p, s)``, whose int64 view is free;
 * a string column may be ``string`` or ``dictionary(int32, string)``, batch by batch;
-* a day-time interval travels as ``duration("us")``, a year-month interval as ``int32`` months, inside of
-  arrays, maps and structs too (decimals and strings in there have their logical form);
+* a day-time interval travels as ``duration("us")``, a year-month interval as ``int32`` months, a variant as
+  ``binary`` with both of its parts (:mod:`sqlfront_values.variants.rows`), inside of arrays, maps and structs
+  too (decimals and strings in there have their logical form);
 * all other types travel as they are.
 
-The result converts back, so that a user never sees a physical form (:mod:`sqlfront_values.arrow.intervals`).
+The result converts back, so that a user never sees a physical form (:mod:`sqlfront_values.arrow.exchange`).
 """
 
 from collections.abc import Callable
@@ -96,6 +97,32 @@ YEAR_MONTH_INTERVAL: Final = INTERVALS["YEAR", "MONTH"]
 DAY_INTERVAL: Final = INTERVALS["DAY", "DAY"]
 pa.register_extension_type(DAY_TIME_INTERVAL)
 
+
+class VariantType(pa.ExtensionType):  # type: ignore[misc]
+    """Spark's ``VARIANT``: a value of any JSON-like type. Its single instance is :data:`VARIANT`."""
+
+    def __init__(self) -> None:
+        super().__init__(pa.binary(), "sqlfront.variant")
+
+    def __str__(self) -> str:
+        return "variant"
+
+    __repr__ = __str__
+
+    def __arrow_ext_serialize__(self) -> bytes:
+        return b""
+
+    @classmethod
+    def __arrow_ext_deserialize__(cls, _storage: pa.DataType, _serialized: bytes) -> "VariantType":
+        return VARIANT
+
+    def __hash__(self) -> int:
+        return hash(VariantType)
+
+
+VARIANT: Final = VariantType()
+pa.register_extension_type(VARIANT)
+
 #: DDL names of the logical types without parameters.
 PRIMITIVES: Final[dict[pa.DataType, str]] = {
     VOID: "void",
@@ -111,6 +138,7 @@ PRIMITIVES: Final[dict[pa.DataType, str]] = {
     DATE: "date",
     TIMESTAMP: "timestamp",
     TIMESTAMP_NTZ: "timestamp_ntz",
+    VARIANT: "variant",
     **{kind: f"interval {kind.units.lower()}" for kind in INTERVALS.values()},
 }
 INTEGRALS: Final = (TINYINT, SMALLINT, INT, BIGINT)
@@ -200,12 +228,38 @@ def common_interval(left: IntervalType, right: IntervalType) -> IntervalType | N
     return INTERVALS[first, max(left.last, right.last, key=units.index)]
 
 
-def holds_interval(data_type: pa.DataType) -> bool:
-    """Return True for the logical types of intervals, and for nested types that contain an interval at any
-    depth."""
-    if pa.types.is_nested(data_type):
-        return any(holds_interval(data_type.field(index).type) for index in range(data_type.num_fields))
-    return isinstance(data_type, IntervalType)
+def is_own(data_type: pa.DataType) -> bool:
+    """Return True for the logical types of intervals and of variants, which Arrow doesn't have."""
+    return isinstance(data_type, IntervalType | VariantType)
+
+
+def holds(data_type: pa.DataType, test: Callable[[pa.DataType], bool]) -> bool:
+    """Return whether ``test`` is true of the type, or of a type inside of a nested type at any depth.
+
+    >>> holds(pa.list_(pa.struct([("v", VARIANT)])), is_variant), holds(pa.list_(INT), is_variant)
+    (True, False)
+    """
+    if test(data_type):
+        return True
+    if not pa.types.is_nested(data_type):
+        return False
+    return any(holds(data_type.field(index).type, test) for index in range(data_type.num_fields))
+
+
+def is_variant(data_type: pa.DataType) -> bool:
+    """Return True for the logical type VARIANT."""
+    return isinstance(data_type, VariantType)
+
+
+def holds_own(data_type: pa.DataType) -> bool:
+    """Return True for the logical types of intervals and of variants, and for nested types that contain one
+    at any depth: their physical form, and their form outside of the engine, is another type."""
+    return holds(data_type, is_own)
+
+
+def holds_variant(data_type: pa.DataType) -> bool:
+    """Return True for VARIANT, and for nested types that contain it at any depth."""
+    return holds(data_type, is_variant)
 
 
 def map_type(key: pa.DataType, item: pa.DataType) -> pa.MapType:
@@ -242,20 +296,20 @@ def physical(data_type: pa.DataType) -> pa.DataType:
     """
     if pa.types.is_decimal128(data_type) and data_type.precision <= MAX_SHORT_PRECISION:
         return pa.decimal64(data_type.precision, data_type.scale)
-    if isinstance(data_type, IntervalType):
+    if is_own(data_type):
         return data_type.storage_type
-    if pa.types.is_nested(data_type) and holds_interval(data_type):
+    if pa.types.is_nested(data_type) and holds_own(data_type):
         return with_leaves(data_type, _storage)
     return data_type
 
 
 def _storage(data_type: pa.DataType) -> pa.DataType:
-    return data_type.storage_type if isinstance(data_type, IntervalType) else data_type
+    return data_type.storage_type if is_own(data_type) else data_type
 
 
 def logical(data_type: pa.DataType) -> pa.DataType:
-    """Return the logical type of a physical type. The physical forms of intervals are returned unchanged,
-    since they don't tell the units.
+    """Return the logical type of a physical type. The physical forms of intervals and variants are returned
+    unchanged, since they don't tell the units, and are binaries.
 
     >>> logical(pa.decimal64(12, 2)), logical(DICTIONARY_STRING)
     (Decimal128Type(decimal128(12, 2)), DataType(string))
@@ -316,7 +370,7 @@ def schema_text(data_type: pa.DataType) -> str:
     'STRUCT<`a b`: INT, c: ARRAY<STRING>>'
     """
     if pa.types.is_struct(data_type):
-        fields = (f"{_quoted_if_odd(field.name)}: {schema_text(field.type)}" for field in data_type)
+        fields = (f"{quoted_if_odd(field.name)}: {schema_text(field.type)}" for field in data_type)
         return f"STRUCT<{', '.join(fields)}>"
     if pa.types.is_list(data_type):
         return f"ARRAY<{schema_text(data_type.value_type)}>"
@@ -325,6 +379,7 @@ def schema_text(data_type: pa.DataType) -> str:
     return sql_name(data_type)
 
 
-def _quoted_if_odd(name: str) -> str:
+def quoted_if_odd(name: str) -> str:
+    """Return the name of a field, in backquotes where SQL needs them."""
     is_plain = name.isascii() and name.isidentifier()
     return name if is_plain else f"`{name.replace('`', '``')}`"

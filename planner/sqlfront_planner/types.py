@@ -35,6 +35,7 @@ from sqlfront_values.types import (
     is_interval,
     is_numeric,
     is_string,
+    is_variant,
     is_year_month,
 )
 
@@ -260,7 +261,7 @@ def is_implicit(source: pa.DataType, target: pa.DataType) -> bool:
     if source in (target, VOID):
         return True
     if is_string(source):
-        return not (pa.types.is_nested(target) or is_interval(target))
+        return not (pa.types.is_nested(target) or is_interval(target) or is_variant(target))
     if is_string(target):
         return not pa.types.is_nested(source)
     if is_numeric(source):
@@ -388,9 +389,9 @@ def argument_name(wanted: ArgumentType) -> str:
 
 
 def is_orderable(data_type: pa.DataType) -> bool:
-    """Return whether values of the type can be sorted and compared; a map, or a type that contains one,
-    can't."""
-    if pa.types.is_map(data_type):
+    """Return whether values of the type can be sorted and compared; a map or a variant, or a type that
+    contains one, can't."""
+    if pa.types.is_map(data_type) or is_variant(data_type):
         return False
     if pa.types.is_list(data_type):
         return is_orderable(data_type.value_type)

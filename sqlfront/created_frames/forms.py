@@ -15,7 +15,7 @@ from sqlfront_planner.statement import parse
 from sqlfront_planner.statements.structs import CreateTable
 from sqlfront_planner.syntax.lexer import tokens_of
 from sqlfront_values.errors import DataError, Error, NotSupportedError, ProgrammingError
-from sqlfront_values.types import DAY_TIME_INTERVAL, TIMESTAMP, TIMESTAMP_NTZ, holds_interval
+from sqlfront_values.types import DAY_TIME_INTERVAL, TIMESTAMP, TIMESTAMP_NTZ, holds_own
 
 #: The name of the only column of rows that are single values.
 _VALUE: Final = "value"
@@ -113,7 +113,7 @@ def _type(text: str) -> pa.DataType:
         raise type(error)(f"the schema {text!r}: {error.message}", condition=error.condition) from error
     if kind is None:
         raise ProgrammingError(f"a schema of createDataFrame is {_SCHEMAS}; not {text!r}")
-    if holds_interval(kind) and not _only_day_time(kind):
+    if holds_own(kind) and not _only_day_time(kind):
         raise NotSupportedError("A schema of createDataFrame has no intervals but INTERVAL DAY TO SECOND.")
     return kind
 
@@ -135,7 +135,7 @@ def _only_day_time(kind: pa.DataType) -> bool:
     """Return whether the type contains no intervals other than INTERVAL DAY TO SECOND; such an interval may
     be the type itself, or the type of one of its columns."""
     kinds = [each.type for each in kind] if pa.types.is_struct(kind) else [kind]
-    return all(each == DAY_TIME_INTERVAL or not holds_interval(each) for each in kinds)
+    return all(each == DAY_TIME_INTERVAL or not holds_own(each) for each in kinds)
 
 
 # ---- frames

@@ -5,4 +5,6 @@ and sessions lack; ``run_facts`` and ``run_explained`` say how a statement ran."
 
 from sqlfront_values.lazy_modules import lazy_submodules
 
-lazy_submodules(__name__, "boxes", "notebooks", "pandas_frames", "run_explained", "schema_tree")
+lazy_submodules(
+    __name__, "boxes", "notebooks", "pandas_frames", "run_explained", "schema_tree", "variant_value"
+)

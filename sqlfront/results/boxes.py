@@ -8,7 +8,7 @@ from typing import Final
 import pyarrow as pa
 
 from sqlfront_values.arrow import kernels as pc
-from sqlfront_values.arrow.intervals import imported
+from sqlfront_values.arrow.exchange import imported
 from sqlfront_values.evaluate import evaluate
 from sqlfront_values.expressions import Cast, Column
 from sqlfront_values.settings import Settings

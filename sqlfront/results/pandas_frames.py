@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from sqlfront_values.arrow.intervals import converted
+from sqlfront_values.arrow.exchange import converted
 from sqlfront_values.zones.wall_clock import to_wall_clock
 
 if TYPE_CHECKING:

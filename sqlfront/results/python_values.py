@@ -7,9 +7,11 @@ from typing import Final
 
 import pyarrow as pa
 
+from sqlfront.results import variant_value
 from sqlfront.results.row import Row
 from sqlfront_values import evaluation_errors as failures
 from sqlfront_values.arrow.arrays import from_values, to_python
+from sqlfront_values.arrow.exchange import is_variant_struct
 from sqlfront_values.columns import batches
 from sqlfront_values.errors import DataError
 
@@ -26,9 +28,10 @@ def slices(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
 
 
 def tuples(batch: pa.RecordBatch, zone: datetime.tzinfo | None, *, naive: bool) -> list[tuple[object, ...]]:
-    """Return the rows as tuples of Python values: a struct is a :class:`Row`, a map a dict, an array a list.
-    A TIMESTAMP is a datetime in ``zone`` (None = this machine's): without ``tzinfo`` if ``naive``, as in
-    PySpark, else with it. Raises DataError for a date or timestamp beyond Python's years."""
+    """Return the rows as tuples of Python values: a struct is a :class:`Row`, a map a dict, an array a list,
+    a variant a :class:`~sqlfront.results.variant_value.VariantVal`. A TIMESTAMP is a datetime in ``zone``
+    (None = this machine's): without ``tzinfo`` if ``naive``, as in PySpark, else with it. Raises DataError
+    for a date or timestamp beyond Python's years."""
     if batch.num_columns == 0:
         return [()] * batch.num_rows
     values = _Values(zone, naive)
@@ -88,6 +91,8 @@ class _Values:
         data_type = column.type
         if pa.types.is_timestamp(data_type) and data_type.tz is not None:
             return [self._in_zone(value) for value in to_python(column)]
+        if is_variant_struct(data_type):
+            return _unless_null(column, _variants(column))
         if pa.types.is_struct(data_type):
             return _unless_null(column, self._structs(column))
         if pa.types.is_map(data_type):
@@ -125,6 +130,11 @@ class _Values:
         first, last = offsets[0], offsets[-1]
         values = self.of(elements.slice(first, last - first))
         return [values[start - first : end - first] for start, end in itertools.pairwise(offsets)]
+
+
+def _variants(column: pa.StructArray) -> list[object]:
+    values, metadata = (column.field(name).to_pylist() for name in ("value", "metadata"))
+    return [variant_value.VariantVal(*pair) for pair in zip(values, metadata, strict=True)]
 
 
 def _unless_null(column: pa.Array, values: Sequence[object]) -> list[object]:

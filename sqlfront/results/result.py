@@ -20,11 +20,11 @@ from sqlfront_engine.closing import ClosingContext
 from sqlfront_planner.lanes import Lane
 from sqlfront_planner.plan import QueryPlan
 from sqlfront_planner.row_compiler.row_plan import RowPlan
-from sqlfront_values.arrow import forms, intervals
+from sqlfront_values.arrow import exchange, forms
 from sqlfront_values.errors import Error, InterfaceError, NotSupportedError, OperationalError, spark_error
 from sqlfront_values.room import BatchTooLargeError
 from sqlfront_values.settings import Settings
-from sqlfront_values.types import ddl, holds_interval, logical
+from sqlfront_values.types import ddl, holds_own, logical
 from sqlfront_values.zones import names as zone_names
 
 if TYPE_CHECKING:
@@ -185,7 +185,7 @@ class Result(ClosingContext):
     @property
     def arrow_schema(self) -> pa.Schema:
         """The schema of :meth:`toArrow` and :meth:`batches`: intervals have Arrow's native types."""
-        return intervals.exported_schema(self._schema)
+        return exchange.exported_schema(self._schema)
 
     @property
     def settings(self) -> Settings:
@@ -664,12 +664,12 @@ def to_logical(batch: pa.RecordBatch, schema: pa.Schema) -> Iterator[pa.RecordBa
         yield from to_logical(batch.slice(0, half), schema)
         yield from to_logical(batch.slice(half), schema)
     else:
-        yield pa.RecordBatch.from_arrays(columns, schema=intervals.exported_schema(schema))
+        yield pa.RecordBatch.from_arrays(columns, schema=exchange.exported_schema(schema))
 
 
 def _decode(column: pa.Array, data_type: pa.DataType) -> pa.Array:
-    if holds_interval(data_type):
-        return intervals.exported(column, data_type)
+    if holds_own(data_type):
+        return exchange.exported(column, data_type)
     assert logical(column.type) == data_type, f"{column.type} is no form of {data_type}"
     if isinstance(column, pa.DictionaryArray):
         forms.claim_decoded(column)

@@ -143,9 +143,14 @@ def _arrow(frame: DataFrame) -> pa.Table:
     fields = frame.schema.fields
     months = [i for i, field in enumerate(fields) if isinstance(field.dataType, YearMonthIntervalType)]
     frame = frame.toDF(*(f"c{ordinal}" for ordinal in range(len(fields))))
-    table = frame.select(
-        [_carrier(frame[f"c{i}"], field.dataType) for i, field in enumerate(fields)]
-    ).toArrow()
+    frame = frame.select([_carrier(frame[f"c{i}"], field.dataType) for i, field in enumerate(fields)])
+    # PySpark's toArrow refuses null variants.
+    with_variants = "variant" in frame.schema.simpleString()
+    if with_variants:
+        batches = frame._collect_as_arrow(empty_list_if_zero_records=False)  # type: ignore[operator]
+        table = pa.Table.from_batches(batches)
+    else:
+        table = frame.toArrow()
     for ordinal in months:
         intervals = [None if value is None else (value, 0, 0) for value in table.column(ordinal).to_pylist()]
         table = table.set_column(ordinal, f"c{ordinal}", pa.array(intervals, pa.month_day_nano_interval()))

@@ -386,7 +386,7 @@ def test_the_words_are_names_in_sparks_statements(sql: str) -> None:
         "select job, jobs.cancel, resume as job from jobs, cancel resume",
         "select job jobs from job cancel where job.cancel = resume order by jobs",
         "with job as (select 1 as a) select sum(cancel) over resume from job window resume as (order by 1)",
-        "select job(1), cancel[0], resume.job.jobs, :job, struct<job: int>(1) from job",
+        "select job(1), cancel[0], resume.job.jobs, :job, struct(1) from job",
         "select transform(jobs, job -> job + cancel), cast(a as struct<job: int>) from resume",
         "create table job (job int, jobs string) using parquet options (cancel 1) partitioned by (job)",
         "create or replace temporary view jobs (job, cancel) as select 1, 2",

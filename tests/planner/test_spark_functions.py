@@ -6,7 +6,7 @@ from sqlfront_planner.binder.expressions.arguments import NOT_CALLABLE
 from sqlfront_planner.binder.functions.calls import SPECIAL
 from sqlfront_planner.binder.functions.function_names import function_names
 from sqlfront_planner.binder.functions.switched_off import SWITCHED_OFF
-from sqlfront_planner.binder.generator_calls import GENERATORS
+from sqlfront_planner.binder.generator_calls import GENERATORS, TABLE_GENERATORS
 from sqlfront_planner.binder.names import spark_functions
 from sqlfront_planner.testing import bound
 from sqlfront_values.errors import Error, NotSupportedError, ProgrammingError
@@ -76,7 +76,7 @@ def test_a_table_function_is_no_scalar(name: str) -> None:
     assert failure(f"select `{name}`(1)").condition == "NOT_A_SCALAR_FUNCTION"
 
 
-@pytest.mark.parametrize("name", sorted(spark_functions.IN_FROM - GENERATORS - {"range"}))
+@pytest.mark.parametrize("name", sorted(spark_functions.IN_FROM - GENERATORS - TABLE_GENERATORS - {"range"}))
 def test_a_table_function_of_spark_is_not_supported(name: str) -> None:
     error = failure(f"select * from {name}(1)")
 

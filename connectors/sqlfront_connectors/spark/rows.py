@@ -24,7 +24,7 @@ from sqlfront_connectors.spark.types import (
 )
 from sqlfront_engine.closing import ClosingContext
 from sqlfront_engine.forks import when_forgotten
-from sqlfront_values.arrow.intervals import exported_schema
+from sqlfront_values.arrow.exchange import exported_schema
 from sqlfront_values.errors import OperationalError
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 
 from sqlfront_connectors import forms
-from sqlfront_values.arrow.intervals import converted
+from sqlfront_values.arrow.exchange import converted
 from sqlfront_values.errors import NotSupportedError
 from sqlfront_values.lazy_modules import lazy_module
 from sqlfront_values.types import (

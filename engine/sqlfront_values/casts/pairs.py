@@ -18,11 +18,12 @@ from sqlfront_values.casts import (
     nested,
     numbers,
     parsing,
+    variants,
 )
 from sqlfront_values.casts.numbers import Convert
 from sqlfront_values.errors import DataError, InternalError
 from sqlfront_values.settings import Settings
-from sqlfront_values.types import is_interval, is_year_month
+from sqlfront_values.types import is_interval, is_variant, is_year_month
 
 
 class Family(Enum):
@@ -43,6 +44,7 @@ class Family(Enum):
     ARRAY = "array"
     MAP = "map"
     STRUCT = "struct"
+    VARIANT = "variant"
 
 
 _F = Family
@@ -76,6 +78,8 @@ def family_of(data_type: pa.DataType) -> Family:
         return _F.TIMESTAMP_NTZ if data_type.tz is None else _F.TIMESTAMP
     if is_interval(data_type):
         return _F.YEAR_MONTH if is_year_month(data_type) else _F.DAY_TIME
+    if is_variant(data_type):
+        return _F.VARIANT
     raise InternalError(f"{data_type} is not a type of Spark SQL")
 
 
@@ -225,7 +229,29 @@ _NESTED: Final[dict[Family, _Rule]] = {
     ),
 }
 
+
+def _from_variant(source: pa.DataType, target: pa.DataType, safe: bool, settings: Settings) -> Convert:
+    def make(inner: pa.DataType, wanted: pa.DataType) -> Convert | None:
+        if inner.equals(wanted):
+            return lambda values: values
+        if not can_cast(inner, wanted):
+            return None
+        return make_convert(inner, wanted, safe=True, settings=settings)
+
+    return variants.FromVariants(make, settings.time_zone, safe=safe).convert(target)
+
+
+def _to_variant(source: pa.DataType, target: pa.DataType, safe: bool, settings: Settings) -> Convert:
+    return variants.to_variant(source)
+
+
+_VARIANTS: Final[dict[tuple[Family, Family], _Rule]] = {
+    **{(_F.VARIANT, target): _from_variant for target in Family},
+    **{(source, _F.VARIANT): _to_variant for source in Family if source is not _F.VOID},
+}
+
 _RULES: Final[dict[tuple[Family, Family], _Rule]] = {
+    **_VARIANTS,
     **{(source, _F.STRING): rule for source, rule in _TO_STRING.items()},
     **{(_F.STRING, target): rule for target, rule in _FROM_STRING.items()},
     **_NUMERIC,
@@ -244,6 +270,8 @@ def can_cast(source: pa.DataType, target: pa.DataType) -> bool:
     match pair:
         case (_F.VOID, _):
             return True
+        case (_F.VARIANT, _) | (_, _F.VARIANT):
+            return variants.can_cast(source, target)
         case (_F.ARRAY, _F.ARRAY):
             return can_cast(source.value_type, target.value_type)
         case (_F.MAP, _F.MAP):
@@ -262,6 +290,8 @@ def cast_can_fail(source: pa.DataType, target: pa.DataType) -> bool:
     raise an error for some value; True if in doubt."""
     match family_of(source), family_of(target):
         case (_F.BINARY, _F.STRING):
+            return True
+        case (_F.VARIANT, _):
             return True
         case (_F.VOID, _) | (_, _F.STRING) | (_, _F.BOOLEAN | _F.BINARY) if source.id != pa.string().id:
             return False

@@ -316,6 +316,8 @@ AREAS: Final = (
     "time.truncating",
     "time.windows",
     "xml.xpath",
+    "variants.parsing",
+    "variants.reading",
 )
 
 _FUNCTIONS: Final[dict[str, ScalarFunction]] = {}

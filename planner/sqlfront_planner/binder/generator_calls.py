@@ -20,6 +20,8 @@ GENERATORS: Final = frozenset(
     {"explode", "explode_outer", "posexplode", "posexplode_outer", "inline", "inline_outer", "stack"}
     | {"json_tuple"}
 )
+#: The generators that are table functions only.
+TABLE_GENERATORS: Final = frozenset({"variant_explode", "variant_explode_outer"})
 
 
 class GeneratorCall(msgspec.Struct, frozen=True):
@@ -66,6 +68,13 @@ def generator_of(node: exp.Expr) -> exp.Anonymous | None:
     """Return the call of a generator that the node is, perhaps in parentheses; None for any other node."""
     node = unparenthesized(node)
     return node if isinstance(node, exp.Anonymous) and called_name(node) in GENERATORS else None
+
+
+def table_generator_of(node: exp.Expr) -> exp.Anonymous | None:
+    """Return the call of a generator that the node is, in FROM; None for any other node."""
+    if isinstance(node, exp.Anonymous) and called_name(node) in TABLE_GENERATORS:
+        return node
+    return generator_of(node)
 
 
 def holds_generator(node: exp.Expr) -> bool:

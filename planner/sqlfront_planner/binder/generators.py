@@ -15,6 +15,7 @@ from sqlglot import exp
 from sqlfront_engine.generators import Generator
 from sqlfront_planner.binder.expressions.arguments import check_count, function_name
 from sqlfront_planner.binder.expressions.expression_binder import Clause, ExpressionBinder, cast_to
+from sqlfront_planner.binder.expressions.extraction import entries_of
 from sqlfront_planner.binder.generator_calls import GeneratorCall, holds_generator
 from sqlfront_planner.binder.routines import calls as routine_calls
 from sqlfront_planner.binder.trees.handlers import failure, unsupported
@@ -59,7 +60,7 @@ def bind_generator(binder: ExpressionBinder, call: exp.Anonymous) -> GeneratorCa
     if name == "json_tuple":
         return _json_tuple(binder, call)
     function = name.removesuffix("_outer")
-    parameter = "input" if function == "inline" else "collection"
+    parameter = "input" if function in ("inline", "variant_explode") else "collection"
     if not call.expressions:
         raise failure(
             "REQUIRED_PARAMETER_NOT_FOUND",
@@ -70,6 +71,12 @@ def bind_generator(binder: ExpressionBinder, call: exp.Anonymous) -> GeneratorCa
         )
     check_count(name, len(call.expressions), 1, 1, call)
     node = _positional(call.expressions[0], parameter, call)
+    if function == "variant_explode":
+        entries = entries_of(binder, node, call)
+        fields = list(entries.type.value_type)
+        names = tuple(field.name for field in fields)
+        kinds = tuple(field.type for field in fields)
+        return GeneratorCall(name, Generator.INLINE, (entries,), name != function, names, kinds)
     argument = binder.bind(node)
     names, kinds = _columns(binder, _KINDS[function], argument, call)
     return GeneratorCall(name, _KINDS[function], (argument,), name != function, names, kinds)

@@ -159,9 +159,17 @@ def distinct_rows(plan: LogicalPlan, names: tuple[str, ...], node: exp.Expr) -> 
 
 
 def check_rows_comparable(kinds: Sequence[pa.DataType], node: exp.Expr) -> None:
-    """Raise UNSUPPORTED_FEATURE.SET_OPERATION_ON_MAP_TYPE if values of one of the column types ``kinds``
-    can't be compared, because set operations and DISTINCT compare whole rows."""
+    """Raise UNSUPPORTED_FEATURE.SET_OPERATION_ON_MAP_TYPE, or .SET_OPERATION_ON_VARIANT_TYPE, if values of
+    one of the column types ``kinds`` can't be compared, because set operations and DISTINCT compare whole
+    rows."""
     for kind in kinds:
+        if types.holds_variant(kind) and not types.holds(kind, pa.types.is_map):
+            raise failure(
+                "UNSUPPORTED_FEATURE.SET_OPERATION_ON_VARIANT_TYPE",
+                "The feature is not supported: Cannot have VARIANT type columns in a set operation"
+                f' (INTERSECT, EXCEPT, etc.), but the type of a column is "{types.sql_name(kind)}".',
+                node,
+            )
         if not coercion.is_orderable(kind):
             raise failure(
                 "UNSUPPORTED_FEATURE.SET_OPERATION_ON_MAP_TYPE",

@@ -37,6 +37,7 @@ _COUNTS = frozenset(
         "count",
         "count_if",
         "approx_count_distinct",
+        "schema_of_variant_agg",
         "grouping_id",
         "grouping",
         "regr_count",

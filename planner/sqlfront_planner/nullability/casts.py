@@ -6,7 +6,15 @@ Spark 4.3 calls many casts nullable that raise an error instead of giving null, 
 import pyarrow as pa
 
 from sqlfront_planner.nullability.nulls import Nulls, everywhere, inner_types
-from sqlfront_values.types import TIMESTAMP, TIMESTAMP_NTZ, is_decimal, is_interval, is_string
+from sqlfront_values.types import (
+    DATE,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    is_decimal,
+    is_interval,
+    is_string,
+    is_variant,
+)
 
 _INTEGERS = ("int8", "int16", "int32", "int64")
 #: Digits that a decimal needs to hold all values of an integer type.
@@ -27,6 +35,8 @@ def cast(operand: Nulls, before: pa.DataType, after: pa.DataType, *, safe: bool)
 
 
 def _may_give_null(before: pa.DataType, after: pa.DataType) -> bool:
+    if is_variant(before) or is_variant(after):
+        return before != after and (is_variant(before) or is_string(before) or before == DATE)
     if before == after or is_string(after):
         return False
     if is_string(before):

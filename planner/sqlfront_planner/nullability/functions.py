@@ -34,7 +34,7 @@ ALWAYS: Final = frozenset(
     from_unixtime next_day trunc date_trunc try_to_date try_to_timestamp try_make_timestamp
     try_make_timestamp_ltz try_make_timestamp_ntz
 
-    window_time
+    window_time try_parse_json variant_get
 
     array_max array_min map_contains_key vector_cosine_similarity vector_inner_product vector_l2_distance
     vector_norm vector_normalize
@@ -45,6 +45,7 @@ NEVER: Final = frozenset(
     """
     is_null isnull is_not_null isnotnull equal_null_safe isnan typeof hash xxhash64 uuid rand randn random pi
     e monotonically_increasing_id spark_partition_id zeroifnull format_string printf randstr
+    is_variant_null
     """.split()  # noqa: SIM905
 )
 
@@ -253,9 +254,15 @@ def _windows(function: Call, arguments: Sequence[Nulls]) -> Nulls:
     return Nulls(arguments[0].value, (Nulls(True, (Nulls(True), Nulls(True))),))
 
 
+def _variant_entries(function: Call, arguments: Sequence[Nulls]) -> Nulls:
+    """A list of the position, the key and the value of each entry of a variant; arrays have no keys."""
+    return Nulls(arguments[0].value, (Nulls(False, (Nulls(False), Nulls(True), Nulls(False))),))
+
+
 _RULES: Final[dict[str, Rule]] = {
     **dict.fromkeys(("window", "session_window"), _window),
     "sliding windows": _windows,
+    "entries of a variant": _variant_entries,
     **dict.fromkeys(("coalesce", "ifnull", "nvl", "greatest", "least"), _coalesced),
     "array": _of_elements,
     "map": _of_pairs,

@@ -102,6 +102,7 @@ _TYPES: Final = {
     "TIMESTAMP": types.TIMESTAMP,
     "TIMESTAMP_LTZ": types.TIMESTAMP,
     "TIMESTAMP_NTZ": types.TIMESTAMP_NTZ,
+    "VARIANT": types.VARIANT,
     "VOID": types.VOID,
 }
 #: A text that ends with the word SET.

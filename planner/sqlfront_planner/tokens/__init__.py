@@ -1,10 +1,10 @@
 """The tokens of a query's text: made by ``tokenizing``, limited in depth by ``nesting``, checked by
 ``checks``, and rewritten by ``rewriting``, so that sqlglot's parser keeps all details that Spark's answers
 depend on. ``pipes`` rewrites ``|>``, and ``recursions`` the limit of WITH RECURSIVE, before. ``marks`` has
-the values by which the rewriting passes such details to the binder. ``parameters`` finds the parameters of a
-text.
+the values by which the rewriting passes such details to the binder; ``extractions`` reads the path of
+``v:a.b``. ``parameters`` finds the parameters of a text.
 """
 
 from sqlfront_values.lazy_modules import lazy_submodules
 
-lazy_submodules(__name__, "nesting", "pipes", "recursions")
+lazy_submodules(__name__, "extractions", "nesting", "pipes", "recursions")

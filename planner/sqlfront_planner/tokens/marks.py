@@ -24,6 +24,20 @@ class NotNullMark(str):
     __slots__ = ()
 
 
+class ExtractionPath(str):  # noqa: SLOT000 - a subclass of str takes no slots that hold something
+    """The index of a Bracket in the rewritten tokens of ``v:a.b[0]``, which reads a part of a variant: the
+    path ``$.a.b[0]``. ``name`` is the last name in the path, which the result's column gets; None if the path
+    has none. The indexes of a statement's own brackets are plain ``str``."""
+
+    name: str | None
+
+    def __new__(cls, path: str, name: str | None) -> Self:
+        """Make the mark of a path."""
+        mark = super().__new__(cls, path)
+        mark.name = name
+        return mark
+
+
 class PositionalParameter(str):
     """The name of a parameter ``?``: ``?0`` for the statement's first. The name of a named parameter, even of
     :`?0`, is a plain ``str``.

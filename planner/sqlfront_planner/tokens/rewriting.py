@@ -13,13 +13,14 @@ The parser folds many functions into one node (nvl, ifnull and coalesce; substr 
   word, which tell the parser's results from ``NOT (... IS NULL)`` and from a comma;
 * ``CASE END`` becomes two names, and a word that is an operand becomes a name: no word is reserved in Spark;
 * ``TABLE name`` as a query becomes ``SELECT * FROM name``;
+* ``v:a.b`` becomes ``v['$.a.b']``, whose index is an ``ExtractionPath``;
 * ``?`` becomes ``:`` and a ``PositionalParameter``, since the tree doesn't keep the order of the text;
 * ``ISNULL`` and ``NOTNULL`` without an argument are names, ``!>`` is ``<=``, VALUES after WITH becomes a
   SELECT.
 
 :mod:`sqlfront_planner.tokens.checks` refuses text that Spark's parser refuses or reads differently. This pass
 refuses only text that it alone can recognize: types by names that Spark doesn't have, VARCHAR without a
-length, ``AS "x"``, ``a:b``, IDENTIFIER().
+length, ``AS "x"``, IDENTIFIER().
 """
 
 import re
@@ -29,6 +30,7 @@ from typing import Final
 
 from sqlglot.tokenizer_core import Token, TokenType
 
+from sqlfront_planner.tokens import extractions
 from sqlfront_planner.tokens.checks import begins_query
 from sqlfront_planner.tokens.marks import (
     EXPLICIT_CROSS,
@@ -100,6 +102,8 @@ _GLUED_UNIT: Final = r"\d[a-zA-Z]"
 #: Words that begin a typed literal of one string.
 _TYPED_LITERALS: Final = frozenset({_T.DATE, _T.TIMESTAMP, _T.TIMESTAMPLTZ, _T.TIMESTAMPNTZ, _T.TIMESTAMPTZ})
 _OPERAND_ENDS: Final = frozenset({_T.VAR, _T.IDENTIFIER, _T.R_PAREN, _T.R_BRACKET})
+#: Tokens that end an operand of ``:``.
+_EXTRACTED: Final = _OPERAND_ENDS | {_T.NUMBER, _T.NULL, _T.DATE, _T.TIMESTAMP}
 _INTERVAL_UNITS: Final = frozenset(
     {"YEAR", "MONTH", "WEEK", "DAY", "HOUR", "MINUTE", "SECOND", "MILLISECOND", "MICROSECOND"}
 )
@@ -197,16 +201,26 @@ class _Rewriter:
         self._output.append(token)
         return position + 1
 
-    def _colon(self, _: int, token: Token) -> None:
-        """Note that the statement has named parameters; the colon is written unchanged. In a type, as in
-        ``STRUCT<a: INT>``, do nothing. Raises NotSupportedError for ``a:b``, which reads a field of a
-        variant, and INVALID_QUERY_MIXED_QUERY_PARAMETERS if the statement has parameters ``?``, too."""
+    def _colon(self, position: int, token: Token) -> int | None:
+        """Rewrite ``v:a.b``, which reads a part of a variant, as ``v['$.a.b']``, whose index is an
+        :class:`ExtractionPath`; return the next position. In a type, as in ``STRUCT<a: INT>``, do nothing.
+        Any other colon begins a named parameter and is written unchanged; raises
+        INVALID_QUERY_MIXED_QUERY_PARAMETERS if the statement has parameters ``?``, too."""
         if self._type_depth is not None:
-            return
-        if self._output and self._output[-1].token_type in _OPERAND_ENDS:
-            raise unsupported_at(token, "The operator :", self._sql)
+            return None
+        if self._output and self._output[-1].token_type in _EXTRACTED:
+            end = extractions.end_of_path(self._source, position + 1)
+            last = self._source[end - 1]
+            path = extractions.path_of(self._source[position + 1 : end], self._sql)
+            self._output += [
+                replaced(token, _T.L_BRACKET, "["),
+                Token(_T.STRING, path, token.line, token.col, token.start, last.end, []),
+                replaced(last, _T.R_BRACKET, "]"),
+            ]
+            return end
         self._has_names = True
         self._refuse_mixed_parameters(token)
+        return None
 
     def _values(self, position: int, token: Token) -> int | None:
         """Rewrite VALUES after the common table expressions of a WITH, and ``IN (VALUES 1, 2)``, as

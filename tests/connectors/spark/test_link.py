@@ -9,7 +9,7 @@ from sqlfront.results.result import to_logical
 from sqlfront_connectors.spark.link import SparkLink
 from sqlfront_connectors.spark.run import SparkRun
 from sqlfront_connectors.spark.table import SparkTable
-from sqlfront_values.arrow.intervals import exported_schema
+from sqlfront_values.arrow.exchange import exported_schema
 from sqlfront_values.errors import NotSupportedError, ProgrammingError
 from sqlfront_values.types import ddl, physical
 from tests.connectors.spark.conftest import CONNECT

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from sqlfront_values.arrow.arrays import from_numpy, from_values, numpy_dtype, to_python, without_validity
-from sqlfront_values.arrow.intervals import exported, exported_schema, exported_type, imported
+from sqlfront_values.arrow.exchange import exported, exported_schema, exported_type, imported
 from sqlfront_values.columns.batches import make_batch
 from sqlfront_values.types import (
     BIGINT,
@@ -25,7 +25,7 @@ from sqlfront_values.types import (
     STRING,
     TINYINT,
     ddl,
-    holds_interval,
+    holds_own,
     is_integral,
     physical,
 )
@@ -50,7 +50,7 @@ _NOT_FITTING: Final = (pa.ArrowException, OverflowError, ValueError, TypeError, 
 def to_logical(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     """Return a batch in physical form as a batch for user code: each column in the logical type that
     ``schema`` states at its position, with the name stated there. Interval columns get Arrow's own interval
-    types instead (:func:`~sqlfront_values.arrow.intervals.exported_type`). A batch without columns is
+    types instead (:func:`~sqlfront_values.arrow.exchange.exported_type`). A batch without columns is
     returned unchanged."""
     if not batch.num_columns:
         return batch
@@ -61,7 +61,7 @@ def to_logical(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
 def _logical(column: pa.Array, data_type: pa.DataType) -> pa.Array:
     if column.type == data_type:
         return column
-    return exported(column, data_type) if holds_interval(data_type) else column.cast(data_type)
+    return exported(column, data_type) if holds_own(data_type) else column.cast(data_type)
 
 
 def to_physical(batch: pa.RecordBatch, schema: pa.Schema, refuse: Refuse) -> pa.RecordBatch:
@@ -88,7 +88,7 @@ def _is_form(given: pa.DataType, stated: pa.DataType) -> bool:
 
 def _physical(column: pa.Array, data_type: pa.DataType) -> pa.Array:
     form = physical(data_type)
-    if holds_interval(data_type):
+    if holds_own(data_type):
         return imported(column, data_type) if column.type == exported_type(data_type) else column
     if column.type == form or column.type == DICTIONARY_STRING:
         return column

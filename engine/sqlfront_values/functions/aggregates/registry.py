@@ -18,6 +18,7 @@ from sqlfront_values.functions.aggregates.entries import (
     sketches,
     statistics,
     sums,
+    variants,
     vectors,
 )
 
@@ -44,5 +45,5 @@ def _register(*functions: AggregateFunction) -> None:
             _AGGREGATES[name] = replace(function, name=name)
 
 
-for _entries in (sums, single_values, statistics, lists, bitmaps, estimates, sketches, vectors):
+for _entries in (sums, single_values, statistics, lists, bitmaps, estimates, sketches, vectors, variants):
     _register(*_entries.FUNCTIONS)

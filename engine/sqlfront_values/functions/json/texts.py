@@ -32,7 +32,9 @@ from sqlfront_values.functions.time.formatting import Moment, formatter
 from sqlfront_values.java.civil import MICROS_PER_MINUTE
 from sqlfront_values.java.floats import float_text
 from sqlfront_values.java.surrogates import well_formed
-from sqlfront_values.types import FLOAT, INT, STRING, TIMESTAMP, VOID, IntervalType, ddl, sql_name
+from sqlfront_values.types import FLOAT, INT, STRING, TIMESTAMP, VOID, IntervalType, ddl, is_variant, sql_name
+from sqlfront_values.variants.reading import variant_of
+from sqlfront_values.variants.texts import json_text
 from sqlfront_values.zones.wall_clock import wall_clock
 
 _STRINGS: Final = pa.list_(STRING)
@@ -222,6 +224,8 @@ def writer(data_type: pa.DataType, zone: str) -> Writer:
         return lambda items: f"[{','.join(map(element, items))}]"  # type: ignore[call-overload]
     if data_type == TIMESTAMP:
         return lambda value: write_string(_instant_text(value, zone))
+    if is_variant(data_type):
+        return lambda value: json_text(variant_of(value), zone)  # type: ignore[arg-type]
     if isinstance(data_type, IntervalType):
         return lambda value: write_string(interval_text(_amount(value), data_type))
     single = data_type == FLOAT
@@ -297,7 +301,7 @@ def _plain(value: object, *, single: bool) -> str:
 @columnar
 def _to_json(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
     data_type = invocation.argument_types[0]
-    if not pa.types.is_nested(data_type):
+    if not pa.types.is_nested(data_type) and not is_variant(data_type):
         raise spark_error(
             "DATATYPE_MISMATCH.INVALID_JSON_SCHEMA",
             f'Input schema "{sql_name(data_type)}" must be a struct, an array, a map or a variant.',

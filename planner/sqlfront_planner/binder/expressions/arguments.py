@@ -396,6 +396,7 @@ def mixed_types(binder: ExpressionBinder, function: str, operands: list[Expr], n
 NOT_CALLABLE: Final = (
     frozenset(registry.OPERATORS) - {"div", "like", "ilike", "rlike", "negative"}
     | {"dayofweek_iso", "year_of_week", "second_with_fraction", "too many rows", "null in a required column"}
+    | {"entries of a variant"}
     | {
         f"{what} {maker}"
         for what in ("add", "subtract", "text of")

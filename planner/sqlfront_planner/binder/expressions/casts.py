@@ -14,6 +14,7 @@ from sqlfront_planner.binder.trees.type_names import data_type_of
 from sqlfront_planner.coercion import ANSI
 from sqlfront_planner.types import DATETIMES, SPECIAL_TIMES
 from sqlfront_values import types
+from sqlfront_values.casts import variants
 from sqlfront_values.evaluate import evaluate_scalar
 from sqlfront_values.expressions import Cast, Expr, Literal, Parameter
 from sqlfront_values.types import (
@@ -29,6 +30,7 @@ from sqlfront_values.types import (
     is_interval,
     is_numeric,
     is_string,
+    is_variant,
     is_year_month,
 )
 
@@ -168,6 +170,8 @@ def can_cast(source: pa.DataType, target: pa.DataType) -> bool:
     """
     if source in (target, VOID):
         return True
+    if is_variant(source) or is_variant(target):
+        return variants.can_cast(source, target)
     if is_string(target):
         return True
     if is_string(source):

@@ -10,9 +10,10 @@ from sqlglot import exp
 from sqlfront_planner.binder.collected_calls import GroupingCall
 from sqlfront_planner.binder.expressions.collections import subscript
 from sqlfront_planner.binder.expressions.expression_binder import Clause, ExpressionBinder, OutputNames
+from sqlfront_planner.binder.expressions.extraction import extraction
 from sqlfront_planner.binder.names.shown_names import quoted, unknown_column
 from sqlfront_planner.binder.scope import Match, Scope
-from sqlfront_planner.binder.trees.handlers import failure, handles, parts_of, unsupported
+from sqlfront_planner.binder.trees.handlers import extraction_of, failure, handles, parts_of, unsupported
 from sqlfront_planner.expressions.rewriting import columns_to_outer, is_deterministic
 from sqlfront_planner.expressions.same_meaning import is_same
 from sqlfront_values.errors import Error, ProgrammingError
@@ -51,10 +52,12 @@ def bind_star(binder: ExpressionBinder, node: exp.Star) -> Expr:
 
 @handles(exp.Bracket, arguments="this expressions")
 def bind_bracket(binder: ExpressionBinder, node: exp.Bracket) -> Expr:
-    """Bind ``a[i]`` of an array (``i`` from 0), ``m[k]`` of a map, or ``s['f']`` of a struct or of an array
-    of structs."""
+    """Bind ``a[i]`` of an array (``i`` from 0), ``m[k]`` of a map, ``s['f']`` of a struct or of an array of
+    structs, or ``v:p`` of a variant."""
     if len(node.expressions) != 1:
         raise unsupported("A subscript with several indexes", node)
+    if (path := extraction_of(node)) is not None:
+        return extraction(binder.bind(node.this), path, node)
     operand, index = binder.bind(node.this), binder.bind(node.expressions[0])
     inside = operand.type.value_type if pa.types.is_list(operand.type) else operand.type
     if pa.types.is_struct(inside) and isinstance(index, Literal) and isinstance(index.value, str):

@@ -90,7 +90,7 @@ def _beyond_bigint(binder: ExpressionBinder, operator: str, left: Expr, right: E
 def comparable(binder: ExpressionBinder, left: Expr, right: Expr, node: exp.Expr) -> tuple[Expr, Expr]:
     """Return both operands cast to the type in which Spark compares them. Raises
     DATATYPE_MISMATCH.BINARY_OP_DIFF_TYPES, or .INVALID_ORDERING_TYPE for a type without an order."""
-    if left.type == right.type and not pa.types.is_nested(left.type):
+    if left.type == right.type and not pa.types.is_nested(left.type) and not types.is_variant(left.type):
         return left, right
     if not binder.context.coercion.ansi and _is_truth_of_number(left.type, right.type):
         raise unsupported("A boolean compared with a number", node)

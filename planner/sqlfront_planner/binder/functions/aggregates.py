@@ -17,6 +17,7 @@ from sqlfront_planner.binder.trees.handlers import failure, handles, refuse_unkn
 from sqlfront_planner.expressions.rewriting import is_deterministic
 from sqlfront_planner.logical import OuterColumn
 from sqlfront_planner.types import DATETIMES, argument_name, is_orderable
+from sqlfront_values import types
 from sqlfront_values.errors import Error, ProgrammingError
 from sqlfront_values.expressions import AggregateCall, Column, Expr, Literal, walk
 from sqlfront_values.functions.aggregates import registry as functions
@@ -213,7 +214,7 @@ def aggregate_call(
         entry.constant_condition,
     )
     if distinct and not all(is_orderable(item.type) for item in arguments):
-        raise unsupported("DISTINCT of maps", node)
+        raise unsupported("DISTINCT of maps or variants", node)
     if name in _COMPARING:
         call_arguments.check_orderable(binder, name, arguments[:2][-1].type, node)
     kind = entry.result_type(tuple(item.type for item in arguments))
@@ -245,6 +246,8 @@ def _refuse_unbuilt(name: str, operands: Sequence[Expr], node: exp.Expr) -> None
     if name in _TIMED and operands and operands[0].type in DATETIMES:
         raise failure("UNSUPPORTED_TIME_TYPE", "The data type TIME is not supported.", node)
     if name == "approx_count_distinct" and operands:
+        if types.holds_variant(operands[0].type):
+            raise unsupported("approx_count_distinct of variants", node)
         if len(operands) == 2 and not _is_deviation(operands[1]):
             raise ProgrammingError(
                 "The second argument should be a double literal.", condition="_LEGACY_ERROR_TEMP_1104"

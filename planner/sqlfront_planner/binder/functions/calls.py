@@ -34,6 +34,7 @@ from sqlfront_planner.binder.functions.structured_texts import STRUCTURED_TEXTS
 from sqlfront_planner.binder.functions.switched_off import SWITCHED_OFF
 from sqlfront_planner.binder.functions.text_conversions import TEXT_CONVERSIONS
 from sqlfront_planner.binder.functions.time_buckets import TIME_BUCKETS
+from sqlfront_planner.binder.functions.variants import VARIANT_FUNCTIONS
 from sqlfront_planner.binder.generator_calls import GENERATORS
 from sqlfront_planner.binder.names import routine_names
 from sqlfront_planner.binder.names.shown_names import quoted
@@ -300,6 +301,7 @@ SPECIAL: Final[CallBinders] = {
     **TIME_BUCKETS,
     **TIME_WINDOWS,
     **STRUCTURED_TEXTS,
+    **VARIANT_FUNCTIONS,
     **{name: (_cast_function(kind), 1, 1) for name, kind in CAST_FUNCTIONS.items()},
     **{name: (_run_value(kind, shown), 0, 0) for name, (kind, shown) in RUN_VALUES.items()},
     **{name: (_arithmetic_function(name), 2, 2) for name in _ARITHMETIC_FUNCTIONS},

@@ -77,6 +77,13 @@ def _map(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
             f" [{names_of([part.type for part in given])}].",
             node,
         )
+    if types.holds_variant(key_type):
+        raise failure(
+            "DATATYPE_MISMATCH.INVALID_MAP_KEY_TYPE",
+            f'Cannot resolve "{binder.name(node)}" due to data type mismatch: The key of map cannot be/'
+            f'contain "{types.sql_name(key_type)}".',
+            node,
+        )
     if key_type != types.VOID and not is_orderable(key_type):
         raise unsupported("A map as a key of a map", node)
     pairs = (

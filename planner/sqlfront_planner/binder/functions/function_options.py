@@ -137,7 +137,7 @@ def reading_call(name: str, kind: pa.DataType, operand: Expr, schema: str, optio
     """Return the call of from_json or from_csv with a result of the type ``kind``; ``schema`` is the type's
     text in the query."""
     arguments: tuple[Expr, ...] = (operand, Literal(STRING, schema), Literal(STRING, json.dumps(options)))
-    if types.holds_interval(kind):
+    if types.holds_own(kind):
         # The physical form of the result doesn't tell the units of intervals.
         arguments = (*arguments, Literal(kind, None))
     return Call(kind, name, arguments)

@@ -15,7 +15,7 @@ from sqlfront_values.errors import DatabaseError, Error, NotSupportedError, Prog
 _VALUE: Final = "value"
 _SYNTAX: Final = "PARSE_SYNTAX_ERROR"
 #: Types of Spark that aren't supported here, by the names in DDL.
-_UNSUPPORTED: Final = frozenset({"VARIANT", "TIME", "INTERVAL", "GEOGRAPHY", "GEOMETRY", "OBJECT"})
+_UNSUPPORTED: Final = frozenset({"TIME", "INTERVAL", "GEOGRAPHY", "GEOMETRY", "OBJECT"})
 _BRACKETS: Final = {"<": 1, "(": 1, ">": -1, ")": -1}
 _INCOMPLETE: Final = {
     "ARRAY": ("an element type", "ARRAY<INT>"),

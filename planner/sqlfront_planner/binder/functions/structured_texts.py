@@ -43,7 +43,7 @@ def _from_json(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
 
 def _check_schema(name: str, kind: pa.DataType, node: exp.Expr) -> None:
     head = f'Cannot resolve "{name}" due to data type mismatch: Input schema "{types.sql_name(kind)}"'
-    if not pa.types.is_nested(kind):
+    if not pa.types.is_nested(kind) and not types.is_variant(kind):
         raise failure(
             "DATATYPE_MISMATCH.INVALID_JSON_SCHEMA",
             f"{head} must be a struct, an array, a map or a variant.",
@@ -106,7 +106,7 @@ def _to_csv(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
     operand = binder.bind(struct)
     if operand.type == types.VOID:
         return Literal(STRING, None)
-    if not pa.types.is_struct(operand.type):
+    if not pa.types.is_struct(operand.type) or types.holds_variant(operand.type):
         raise failure(
             "DATATYPE_MISMATCH.UNSUPPORTED_INPUT_TYPE",
             f'Cannot resolve "to_csv({binder.name(struct)})" due to data type mismatch: The input of `to_csv`'

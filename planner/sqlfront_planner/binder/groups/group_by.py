@@ -20,6 +20,7 @@ from sqlfront_planner.binder.trees.handlers import (
 )
 from sqlfront_planner.expressions.same_meaning import meaning_of
 from sqlfront_planner.types import is_orderable
+from sqlfront_values import types
 from sqlfront_values.errors import too_complex
 from sqlfront_values.expressions import Column, Expr, Literal, walk
 from sqlfront_values.types import INT
@@ -159,6 +160,13 @@ class _Keys:
                     f"Aggregate functions are not allowed in GROUP BY, but found {self.binder.name(node)}.",
                     node,
                 )
+        if types.holds_variant(expression.type):
+            raise failure(
+                "GROUP_EXPRESSION_TYPE_IS_NOT_ORDERABLE",
+                f'The expression "{self.binder.name(node)}" cannot be used as a grouping expression because'
+                f' its data type "{types.sql_name(expression.type)}" is not an orderable data type.',
+                node,
+            )
         if not is_orderable(expression.type):
             raise unsupported("Grouping by a map", node)
         meaning = meaning_of(expression)

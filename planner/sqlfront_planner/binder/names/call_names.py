@@ -167,6 +167,8 @@ def call_text(node: exp.Expr, binder: Binder, text: Text) -> str:
         if name == "from_json" and pa.types.is_map(binder.bind(node).type):
             return "entries"
         return f"{name}({text(node.expressions[0])})"
+    if name in ("variant_get", "try_variant_get"):  # the third argument is a type
+        return f"{name}({_list(node.expressions[:2], text)})"
     if name == "count" and [type(part) for part in node.expressions] == [exp.Star]:
         return "count(1)"
     if name in ("to_char", "to_varchar") and len(node.expressions) == 2:

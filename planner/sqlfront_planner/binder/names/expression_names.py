@@ -17,7 +17,7 @@ from sqlfront_planner.binder.context import MovedBy
 from sqlfront_planner.binder.names import call_names, lambda_names, routine_names, window_names
 from sqlfront_planner.binder.trees import chains, interval_literals, precedence, type_names
 from sqlfront_planner.binder.trees.constants import CURRENT, constant_text, negative_literal, number
-from sqlfront_planner.binder.trees.handlers import field_name, parts_of, unparenthesized
+from sqlfront_planner.binder.trees.handlers import extraction_of, field_name, parts_of, unparenthesized
 from sqlfront_planner.tokens.marks import NotNullMark, ShiftRightUnsigned, UnaryPlus
 from sqlfront_values import evaluate, types
 from sqlfront_values.expressions import Cast, Literal
@@ -60,6 +60,10 @@ def result_name(node: exp.Expr, binder: "Binder") -> str:
             return str(node.parts[-1].name)
         case exp.Dot() if _is_dotted(node):
             return str(node.expression.name)
+        case exp.Bracket() if (path := extraction_of(node)) is not None and path.name is not None:
+            return path.name
+        case exp.TryCast() if (path := extraction_of(unparenthesized(node.this))) is not None and path.name:
+            return path.name
         case exp.TryCast() if isinstance(node.this, exp.Column) and not _is_field(node.this, binder):
             return str(node.this.parts[-1].name)
         case _:
@@ -384,6 +388,9 @@ def _interval(node: exp.Expr, binder: "Binder") -> str:
 
 
 def _bracket(node: exp.Expr, binder: "Binder") -> str:
+    if (path := extraction_of(node)) is not None:
+        alias = "" if path.name is None else f" AS {types.quoted_if_odd(path.name)}"
+        return f"variant_get({name_of(node.this, binder)}, {path}){alias}"
     whole, index = name_of(node.this, binder), _list(node.expressions, binder)
     kind = binder.bind(node.this).type
     of_structs = pa.types.is_list(kind) and pa.types.is_struct(kind.value_type)

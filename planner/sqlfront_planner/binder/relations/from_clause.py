@@ -18,7 +18,7 @@ from sqlfront_planner.binder import pipe_steps
 from sqlfront_planner.binder.expressions.arguments import function_name
 from sqlfront_planner.binder.expressions.expression_binder import Clause, ExpressionBinder, cast_to
 from sqlfront_planner.binder.expressions.literals import literal_of
-from sqlfront_planner.binder.generator_calls import generator_of
+from sqlfront_planner.binder.generator_calls import table_generator_of
 from sqlfront_planner.binder.names import shown_names
 from sqlfront_planner.binder.names.spark_functions import IN_FROM
 from sqlfront_planner.binder.protocols import Queries
@@ -121,7 +121,7 @@ def _table(queries: Queries, node: exp.Table) -> Relation:
     if isinstance(node.this, exp.Anonymous):
         refuse_unknown(node, frozenset({"this", "db", "catalog", "alias", "pivots", "sample"}))
         is_qualified = bool(node.args.get("db") or node.args.get("catalog"))
-        if not is_qualified and (call := generator_of(node.this)) is not None:
+        if not is_qualified and (call := table_generator_of(node.this)) is not None:
             return laterals.table_of_generator(queries, call, node)
         if is_qualified or function_name(node.this) not in IN_FROM:
             found = routine_tables.table_routine(queries, node)

@@ -10,7 +10,7 @@ from sqlfront_engine.join_kinds import JoinKind
 from sqlfront_planner.binder.expressions.arguments import function_name
 from sqlfront_planner.binder.expressions.columns import unresolved
 from sqlfront_planner.binder.expressions.expression_binder import Clause, ExpressionBinder
-from sqlfront_planner.binder.generator_calls import GeneratorCall, generator_of
+from sqlfront_planner.binder.generator_calls import GeneratorCall, generator_of, table_generator_of
 from sqlfront_planner.binder.generators import bind_generator, renamed
 from sqlfront_planner.binder.names import spark_functions
 from sqlfront_planner.binder.outer_columns import refuse_correlated
@@ -119,7 +119,7 @@ def lateral_table(
 ) -> Relation:
     """Bind ``source, LATERAL generator(...) AS t(a, b)``; ``source`` is None for the first item of FROM."""
     refuse_unknown(node, frozenset({"this", "alias"}))
-    call = generator_of(node.this)
+    call = table_generator_of(node.this)
     if call is None:
         return _lateral_routine(queries, source, node)
     if source is None:

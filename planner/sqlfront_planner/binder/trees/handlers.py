@@ -13,6 +13,7 @@ from typing import Final, TypeVar
 
 from sqlglot import exp
 
+from sqlfront_planner.tokens.marks import ExtractionPath
 from sqlfront_values.errors import DatabaseError, NotSupportedError, spark_error
 from sqlfront_values.expressions import Expr
 
@@ -137,11 +138,21 @@ def field_name(node: exp.Expr, place: int) -> str:
     or field that it reads, or its string key in brackets; for any other expression ``col`` and ``place``, its
     position from 1."""
     node = unparenthesized(node)
+    if (path := extraction_of(node)) is not None:
+        return path.name or f"col{place}"
     if isinstance(node, exp.Bracket):
         key = node.expressions[0]
         return str(key.this) if isinstance(key, exp.Literal) and key.is_string else f"col{place}"
     is_name = isinstance(node, exp.Alias | exp.Column | exp.Dot | exp.Identifier)
     return node.output_name if is_name and node.output_name else f"col{place}"
+
+
+def extraction_of(node: exp.Expr) -> ExtractionPath | None:
+    """Return the path of ``v:a.b``, which reads a part of a variant; None for any other node."""
+    if not isinstance(node, exp.Bracket) or len(node.expressions) != 1:
+        return None
+    path = node.expressions[0].this
+    return path if isinstance(path, ExtractionPath) else None
 
 
 def parts_of(node: exp.Column) -> tuple[str, ...]:

@@ -23,6 +23,7 @@ from sqlfront_values.types import (
     TIMESTAMP,
     TIMESTAMP_NTZ,
     TINYINT,
+    VARIANT,
     VOID,
 )
 
@@ -45,6 +46,7 @@ _ATOMS: Final = {
     _DT.TIMESTAMPLTZ: TIMESTAMP,
     _DT.TIMESTAMPNTZ: TIMESTAMP_NTZ,
     _DT.NULL: VOID,
+    _DT.VARIANT: VARIANT,
 }
 
 

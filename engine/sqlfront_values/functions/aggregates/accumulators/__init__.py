@@ -5,3 +5,7 @@ group, ``finish`` turns states into results. States are ordinary Arrow columns i
 travel between a partial and a final aggregation like any batch, and a window can use them too.
 :mod:`sqlfront_values.functions.aggregates.registry` maps each function to its accumulator.
 """
+
+from sqlfront_values.lazy_modules import lazy_submodules
+
+lazy_submodules(__name__, "variant_schemas")

@@ -10,6 +10,7 @@ from sqlfront_values.arrow.arrays import from_values
 from sqlfront_values.columns.lists import entries, put_together
 from sqlfront_values.types import (
     BIGINT,
+    BINARY,
     BOOLEAN,
     DATE,
     INT,
@@ -17,6 +18,7 @@ from sqlfront_values.types import (
     TIMESTAMP_NTZ,
     is_decimal,
     is_interval,
+    is_variant,
     is_year_month,
     physical,
 )
@@ -53,6 +55,8 @@ def _inner(values: Sequence[object], kind: pa.DataType) -> pa.Array:
         ]
         nulls = from_values([row is None for row in rows], BOOLEAN)
         return pa.StructArray.from_arrays(parts, fields=list(physical(kind)), mask=nulls)
+    if is_variant(kind):
+        return from_values(values, BINARY)
     if is_interval(kind):
         return from_values(values, INT if is_year_month(kind) else BIGINT).view(physical(kind))
     if (stored := _STORAGE.get(kind)) is not None:

@@ -29,6 +29,7 @@ from sqlfront_values.functions.json.typed.moments import (
     timestamp_reader,
 )
 from sqlfront_values.functions.json.typed.settings import JsonSettings
+from sqlfront_values.functions.json.typed.variant_trees import variant_of_tokens
 from sqlfront_values.functions.json.values import value_of, write_json
 from sqlfront_values.java.surrogates import well_formed
 from sqlfront_values.settings import Settings
@@ -49,6 +50,7 @@ from sqlfront_values.types import (
     ddl,
     is_decimal,
     is_interval,
+    is_variant,
     is_year_month,
 )
 
@@ -125,6 +127,8 @@ class Converters:
             return _typed(self._map(kind), Token.START_OBJECT)
         if kind == STRING:
             return self._string
+        if is_variant(kind):
+            return variant_of_tokens
         if kind == VOID:
             return lambda tokens: None
         return _typed_by(self._scalar(kind))

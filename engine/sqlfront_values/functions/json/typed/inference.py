@@ -20,13 +20,17 @@ from sqlfront_values.functions.json.typed.settings import JsonMode, JsonSettings
 from sqlfront_values.types import (
     BIGINT,
     BOOLEAN,
+    DATE,
     DOUBLE,
+    FLOAT,
     MAX_PRECISION,
     STRING,
     TIMESTAMP,
+    TIMESTAMP_NTZ,
     VOID,
     decimal,
     is_decimal,
+    is_fractional,
     sql_name,
 )
 
@@ -52,6 +56,9 @@ class MalformedRecord(msgspec.Struct, frozen=True):
 Kind: TypeAlias = pa.DataType | ObjectFields | Items | MalformedRecord
 
 _LONG_DIGITS: Final = decimal(20, 0)
+#: In the order of Spark's promotion: a later type covers an earlier one.
+_NUMBERS: Final = (BIGINT, FLOAT, DOUBLE)
+_MOMENTS: Final = (DATE, TIMESTAMP_NTZ, TIMESTAMP)
 
 
 class JsonInference:
@@ -248,8 +255,9 @@ def _invalid_record(kind: pa.DataType) -> ProgrammingError:
     )
 
 
-def wider(left: Kind, right: Kind) -> Kind:
-    """Return the narrowest type that holds the values of both types; string holds all values.
+def wider(left: Kind, right: Kind, otherwise: pa.DataType = STRING) -> Kind:
+    """Return the narrowest type that holds the values of both types; ``otherwise`` is the type that holds all
+    values.
 
     >>> wider(BIGINT, DOUBLE), wider(BIGINT, BOOLEAN)
     (DataType(double), DataType(string))
@@ -259,19 +267,19 @@ def wider(left: Kind, right: Kind) -> Kind:
         return tight
     match left, right:
         case ObjectFields(), ObjectFields():
-            return ObjectFields(_merged(left.members, right.members))
+            return ObjectFields(_merged(left.members, right.members, otherwise))
         case Items(), Items():
-            return Items(wider(left.item, right.item))
+            return Items(wider(left.item, right.item, otherwise))
         case (ObjectFields() | Items(), _) | (_, ObjectFields() | Items()):
-            return STRING
+            return otherwise
     if is_decimal(left) or is_decimal(right):
-        if DOUBLE in (left, right):
+        if is_fractional(left) or is_fractional(right):
             return DOUBLE
         left = _LONG_DIGITS if left == BIGINT else left
         right = _LONG_DIGITS if right == BIGINT else right
         if is_decimal(left) and is_decimal(right):
             return _wider_decimal(left, right)
-    return STRING
+    return otherwise
 
 
 def _wider_decimal(left: pa.Decimal128Type, right: pa.Decimal128Type) -> pa.DataType:
@@ -297,8 +305,10 @@ def _tightest(left: Kind, right: Kind) -> Kind | None:
         return left
     if left == VOID:
         return right
-    if {left, right} == {BIGINT, DOUBLE}:
-        return DOUBLE
+    if left in _NUMBERS and right in _NUMBERS:
+        return max(left, right, key=_NUMBERS.index)
+    if left in _MOMENTS and right in _MOMENTS:
+        return max(left, right, key=_MOMENTS.index)
     for exact, other in ((left, right), (right, left)):
         if isinstance(exact, pa.Decimal128Type) and other == BIGINT and exact.precision - exact.scale >= 20:
             return exact
@@ -320,7 +330,7 @@ def _tightest_fields(left: ObjectFields, right: ObjectFields) -> ObjectFields | 
 
 
 def _merged(
-    left: tuple[tuple[str, Kind], ...], right: tuple[tuple[str, Kind], ...]
+    left: tuple[tuple[str, Kind], ...], right: tuple[tuple[str, Kind], ...], otherwise: pa.DataType
 ) -> tuple[tuple[str, Kind], ...]:
     """Merge the fields of two objects, both sorted in Java's order; a field that both objects have gets the
     type that covers its two types. If an object has a name several times, its first field of the name is
@@ -329,7 +339,7 @@ def _merged(
     one, two = 0, 0
     while one < len(left) and two < len(right):
         if left[one][0] == right[two][0]:
-            merged.append((left[one][0], wider(left[one][1], right[two][1])))
+            merged.append((left[one][0], wider(left[one][1], right[two][1], otherwise)))
             one, two = one + 1, two + 1
         elif _java_order(left[one]) < _java_order(right[two]):
             merged.append(left[one])

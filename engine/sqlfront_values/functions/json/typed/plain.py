@@ -48,6 +48,7 @@ from sqlfront_values.types import (
     ddl,
     is_decimal,
     is_interval,
+    is_variant,
 )
 
 #: A function that makes a value of a type from a scanned value that is not null. Raises UnfitError (or
@@ -142,6 +143,8 @@ class Fits:
             return _timestamp(timestamp_reader(self._settings, self._zone))
         if kind == TIMESTAMP_NTZ:
             return _texts(timestamp_ntz_reader(self._settings))
+        if is_variant(kind):
+            return _never
         if is_interval(kind):
             return _texts(interval_reader(kind), empty=True)
         raise NotSupportedError(f"{ddl(kind)} read from JSON")
@@ -238,6 +241,10 @@ class Fits:
             return found
 
         return pairs
+
+
+def _never(value: object) -> NoReturn:
+    raise OddTextError
 
 
 def _nothing(value: object) -> object:

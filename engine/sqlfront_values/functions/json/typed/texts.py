@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from decimal import InvalidOperation
+from typing import NoReturn
 
 import pyarrow as pa
 
@@ -11,6 +12,7 @@ from sqlfront_values.functions.json.typed.converters import Converters, PartialE
 from sqlfront_values.functions.json.typed.plain import Fits, OddTextError, scanned
 from sqlfront_values.functions.json.typed.settings import JsonMode, JsonSettings
 from sqlfront_values.functions.json.typed.text_tokens import TextTokens
+from sqlfront_values.types import holds_variant
 
 #: A function that reads a text to a value, and whether the text is well-formed and all its parts fit. The
 #: value is None if the text has none, or if no part of it is readable.
@@ -40,9 +42,10 @@ def _struct_reader(kind: pa.StructType, settings: JsonSettings, zone: str) -> Ca
     quick = Fits(settings, zone).members(data)
     careful = Converters(settings, zone, exact_bytes=False, goes_on=True).members(data)
     fails_fast = settings.mode is JsonMode.FAILFAST
+    scan = _scanner(kind)
 
     def quickly(text: str) -> tuple[Row, bool] | None:
-        value = scanned(text)
+        value = scan(text)
         if type(value) is list:
             raise ArraysAsStructsError
         if type(value) is not tuple:
@@ -96,9 +99,10 @@ def _collection_reader(kind: pa.DataType, settings: JsonSettings, zone: str) -> 
         else Converters(settings, zone, exact_bytes=False, goes_on=True).converter(single)
     )
     fails_fast = settings.mode is JsonMode.FAILFAST
+    scan = _scanner(kind)
 
     def quickly(text: str) -> object:
-        value = scanned(text)
+        value = scan(text)
         if value is None:
             raise UnfitError
         if quick_single is not None and type(value) is tuple:
@@ -132,6 +136,16 @@ def _collection_reader(kind: pa.DataType, settings: JsonSettings, zone: str) -> 
             return None
 
     return read
+
+
+def _scanner(kind: pa.DataType) -> Callable[[str], object]:
+    """Return the function that reads texts quickly, for values of the type ``kind``. For variants it refuses
+    all texts, since the quick reader loses the digits of numbers."""
+    return _refuse_text if holds_variant(kind) else scanned
+
+
+def _refuse_text(text: str) -> NoReturn:
+    raise OddTextError
 
 
 def _one_item(read: Callable[[], object]) -> object:

@@ -1,10 +1,10 @@
-"""Intervals in Arrow's own types, for results that leave the engine and for input.
+"""Intervals and variants in Arrow's own types, for results that leave the engine and for input.
 
-:class:`~sqlfront_values.types.IntervalType` is unknown outside the engine. Outside, a day-time interval is a
-``duration("us")``, as in PySpark's ``toArrow``, and a year-month interval, which PySpark gives up on, is a
-``month_day_nano_interval`` of months alone; intervals inside of nested types get these types, too. All other
-types are the same inside and outside.
-"""
+:class:`~sqlfront_values.types.IntervalType` and :class:`~sqlfront_values.types.VariantType` are unknown
+outside the engine. Outside, a day-time interval is a ``duration("us")``, as in PySpark's ``toArrow``, and a
+year-month interval, which PySpark gives up on, is a ``month_day_nano_interval`` of months alone. A variant is
+a struct of two binaries whose field ``metadata`` is marked, as in PySpark's ``toArrow``. Intervals and
+variants inside of nested types get these types, too. All other types are the same inside and outside."""
 
 from collections.abc import Callable
 from typing import Final
@@ -13,13 +13,16 @@ import numpy as np
 import pyarrow as pa
 
 from sqlfront_values.arrow.arrays import bitmap, from_numpy, numpy_view, valid_mask
+from sqlfront_values.arrow.variant_rows import from_struct, to_struct
 from sqlfront_values.errors import DataError
 from sqlfront_values.types import (
     DAY_TIME_INTERVAL,
     INT,
+    VARIANT,
     YEAR_MONTH_INTERVAL,
-    holds_interval,
+    holds_own,
     is_interval,
+    is_variant,
     is_year_month,
     physical,
     with_leaves,
@@ -27,45 +30,69 @@ from sqlfront_values.types import (
 
 _MONTHS: Final = pa.month_day_nano_interval()
 #: Months and days as int32, nanoseconds as int64.
+#: The struct of a variant's parts; the mark tells it from other structs.
+VARIANT_STRUCT: Final = pa.struct(
+    [
+        pa.field("value", pa.binary(), nullable=False),
+        pa.field("metadata", pa.binary(), nullable=False, metadata={"variant": "true"}),
+    ]
+)
 _LAYOUT: Final = np.dtype([("months", "i4"), ("days", "i4"), ("nanoseconds", "i8")])
 
 
 def exported_type(data_type: pa.DataType) -> pa.DataType:
-    """Return Arrow's own type for a logical type: intervals, also inside of nested types, become Arrow's; all
-    other types stay.
+    """Return Arrow's own type for a logical type: intervals and variants, also inside of nested types, become
+    Arrow's; all other types stay.
 
     >>> exported_type(DAY_TIME_INTERVAL), exported_type(pa.list_(YEAR_MONTH_INTERVAL)).value_type
     (DurationType(duration[us]), DataType(month_day_nano_interval))
     """
-    return with_leaves(data_type, _exported_leaf) if holds_interval(data_type) else data_type
+    return with_leaves(data_type, _exported_leaf) if holds_own(data_type) else data_type
 
 
 def _exported_leaf(data_type: pa.DataType) -> pa.DataType:
     if is_year_month(data_type):
         return _MONTHS
+    if is_variant(data_type):
+        return VARIANT_STRUCT
     return physical(data_type) if is_interval(data_type) else data_type
 
 
 def exported_schema(schema: pa.Schema) -> pa.Schema:
     """Return the schema with the :func:`exported_type` of each column's logical type."""
-    if not any(holds_interval(data_type) for data_type in schema.types):
+    if not any(holds_own(data_type) for data_type in schema.types):
         return schema
     return pa.schema([field.with_type(exported_type(field.type)) for field in schema])
 
 
 def imported_type(data_type: pa.DataType) -> pa.DataType | None:
     """Return the logical type for one of Arrow's own interval types (a duration, or months, days and
-    nanoseconds); None for other types, nested types included."""
+    nanoseconds), and for a struct that is marked as a variant; None for other types, other nested types
+    included."""
     if pa.types.is_duration(data_type):
         return DAY_TIME_INTERVAL
+    if is_variant_struct(data_type):
+        return VARIANT
     return YEAR_MONTH_INTERVAL if data_type == _MONTHS else None
 
 
+def is_variant_struct(data_type: pa.DataType) -> bool:
+    """Return whether a type is the struct of a variant's parts, marked as by PySpark."""
+    if not pa.types.is_struct(data_type) or data_type.num_fields != 2:
+        return False
+    place = data_type.get_field_index("metadata")
+    if place < 0 or data_type.get_field_index("value") < 0:
+        return False
+    return (data_type.field(place).metadata or {}).get(b"variant") == b"true"
+
+
 def exported(array: pa.Array, data_type: pa.DataType) -> pa.Array:
-    """Convert an array in physical form, of a logical ``data_type`` that holds intervals, to the type's
-    :func:`exported_type`."""
+    """Convert an array in physical form, of a logical ``data_type`` that holds intervals or variants, to the
+    type's :func:`exported_type`."""
     if is_year_month(data_type):
         return _from_months(array)
+    if is_variant(data_type):
+        return to_struct(array, VARIANT_STRUCT)
     return converted(array, data_type, exported) if pa.types.is_nested(data_type) else array
 
 
@@ -74,6 +101,8 @@ def imported(array: pa.Array, data_type: pa.DataType) -> pa.Array:
     Raises DataError for an interval with days or nanoseconds where only months are allowed."""
     if is_year_month(data_type):
         return _to_months(array)
+    if is_variant(data_type):
+        return from_struct(array)
     return converted(array, data_type, imported) if pa.types.is_nested(data_type) else array
 
 
