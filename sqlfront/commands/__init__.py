@@ -69,6 +69,7 @@ from sqlfront_planner.statements.structs import (
     RefreshTable,
     RenameRelation,
     RepairTable,
+    ResetOption,
     ResumeJob,
     SetCatalog,
     SetOption,
@@ -195,6 +196,8 @@ def dispatch(run: StatementRun, statement: Statement) -> CommandOutcome:
             return describing.describe_query(run, statement)
         case SetOption():
             return settings.set_option(run, statement)
+        case ResetOption():
+            return settings.reset_option(run, statement)
         case KillQuery():
             return killing.kill_query(run, statement)
         case CreateJob():

@@ -9,8 +9,8 @@ from sqlfront.commands.run import NOTHING, CommandOutcome, StatementRun, no_data
 from sqlfront.information_schema.schemas import SYSTEM_SCHEMAS
 from sqlfront_planner.catalog import DEFAULT_CATALOG, DEFAULT_DATABASE, GLOBAL_TEMP, is_default
 from sqlfront_planner.statements.dotted_names import name_parts
-from sqlfront_planner.statements.structs import Query, SetOption, UseDatabase
-from sqlfront_values.errors import Error, ProgrammingError, spark_error
+from sqlfront_planner.statements.structs import Query, ResetOption, SetOption, UseDatabase
+from sqlfront_values.errors import Error, NotSupportedError, ProgrammingError, spark_error
 from sqlfront_values.types import STRING
 
 #: Offsets of time zones: the longest in Java (``ZoneOffset.MAX``), and their unit.
@@ -29,11 +29,24 @@ def set_option(run: StatementRun, statement: SetOption) -> CommandOutcome:
         rows = [(statement.key, options.get(statement.key))]
     else:
         value = statement.value
+        if run.context.spark is not None and not options.knows(statement.key):
+            raise NotSupportedError(f"SET {statement.key}: the setting is Spark's")
         text = value if isinstance(value, str) else _zone_of_interval(run, value)
         rows = [(statement.key, options.set(statement.key, text))]
         if run.context.spark is not None:
             run.context.spark.set_option(*rows[0])
     return shown(_SETTINGS, rows)
+
+
+def reset_option(run: StatementRun, statement: ResetOption) -> CommandOutcome:
+    """RESET: set a setting, or all settings whose keys are Spark's, to the values at the session's start; an
+    unknown key changes nothing."""
+    options, spark = run.context.options, run.context.spark
+    for key in list(options.of_spark()) if statement.key is None else [statement.key]:
+        options.reset(key)
+    if spark is not None:
+        spark.reset_option(statement.key)
+    return NOTHING
 
 
 def _zone_of_interval(run: StatementRun, query: Query) -> str:

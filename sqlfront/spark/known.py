@@ -8,8 +8,8 @@ the cache is cleared the next time.
 import threading
 from collections.abc import Callable
 
-from sqlfront.spark.same_answers import FIRST, OTHERS, first_other
 from sqlfront.state.options import TIME_ZONE
+from sqlfront.state.same_answers import FIRST, OTHERS, first_other
 from sqlfront_connectors import registry
 from sqlfront_connectors.spark.link import SparkLink
 from sqlfront_planner.catalog import DEFAULT_CATALOG, DEFAULT_DATABASE, SYSTEM_SCHEMAS

@@ -28,10 +28,10 @@ from sqlfront.spark.known import SparkNameCache, reads_here
 from sqlfront.spark.lent import LentRelations, words_of
 from sqlfront.spark.mixed import fetched, given, mixed_query
 from sqlfront.spark.reasons import is_unknown_column, reason_after, too_large
-from sqlfront.spark.same_answers import first_other
 from sqlfront.spark.start import SparkStart
 from sqlfront.spark.ways import MixedWay, SparkWay, StartWay
 from sqlfront.state.options import TIME_ZONE
+from sqlfront.state.same_answers import first_other
 from sqlfront.state.spark_beside import CopyCost
 from sqlfront_connectors.spark.table import SparkTable
 from sqlfront_connectors.spark.types import quoted
@@ -474,6 +474,12 @@ class SparkLane:
         started."""
         if key.startswith("spark.") and self._start.known is not None:  # else set at Spark's start
             self.link.set(key, value)
+
+    def reset_option(self, key: str | None) -> None:
+        """Set a setting of Spark's, whose key begins with ``spark.``, or all if ``key`` is None, to the value
+        at Spark's start, if Spark is started."""
+        if (key is None or key.startswith("spark.")) and self._start.known is not None:
+            self.link.reset(key)
 
     # ---- Spark's turn
 

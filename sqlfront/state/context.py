@@ -69,7 +69,13 @@ class Context(msgspec.Struct, frozen=True, eq=False, weakref=True):
     def bind_settings(self) -> BindSettings:
         """The settings that the binder needs, as SET left them."""
         options = self.options
-        return BindSettings(options.settings.time_zone, options.ansi, *options.recursion_limits)
+        return BindSettings(
+            options.settings.time_zone,
+            options.ansi,
+            *options.recursion_limits,
+            keeps_last_key=options.keeps_last_key,
+            sizes_null=options.sizes_null,
+        )
 
     @property
     def runner(self) -> "Engine | Member":

@@ -9,11 +9,12 @@ import msgspec
 from msgspec.structs import replace
 
 from sqlfront.config import Config, check_time_zone
+from sqlfront.state.same_answers import OTHERS, STATIC
 from sqlfront_planner.lanes import Lane
 from sqlfront_planner.pruning import MOST_KEYS
 from sqlfront_planner.recursion import LEVEL_LIMIT, ROW_LIMIT
 from sqlfront_planner.statement import only_reads
-from sqlfront_values.errors import NotSupportedError, ProgrammingError, spark_error
+from sqlfront_values.errors import Error, NotSupportedError, ProgrammingError, spark_error
 from sqlfront_values.settings import Settings
 
 
@@ -51,6 +52,35 @@ def _count(value: str) -> str:
     return str(int(value))
 
 
+def _boolean(key: str) -> Callable[[str], str]:
+    """Return the check of a setting of Spark whose value is true or false, in any case."""
+
+    def check(value: str) -> str:
+        if value.lower() not in ("true", "false"):
+            raise _mismatch(key, value)
+        return value.lower()
+
+    return check
+
+
+def _mismatch(key: str, value: str) -> Error:
+    return spark_error(
+        "INVALID_CONF_VALUE.TYPE_MISMATCH",
+        f"The value '{value}' in the config \"{key}\" is invalid. It should be a/an 'boolean' value.",
+    )
+
+
+def _policy(value: str) -> str:
+    known = value.upper()
+    if known not in _POLICIES:
+        raise spark_error(
+            "INVALID_CONF_VALUE.OUT_OF_RANGE_OF_OPTIONS",
+            f"The value '{value}' in the config \"{MAP_KEYS}\" is invalid. It should be one of"
+            f" '{', '.join(_POLICIES)}'.",
+        )
+    return known
+
+
 def _count_or_none(value: str) -> str:
     return "0" if value == "0" else _count(value)
 
@@ -76,6 +106,9 @@ TIME_ZONE: Final = "spark.sql.session.timeZone"
 ANSI: Final = "spark.sql.ansi.enabled"
 RECURSION_LEVELS: Final = "spark.sql.cteRecursionLevelLimit"
 RECURSION_ROWS: Final = "spark.sql.cteRecursionRowLimit"
+MAP_KEYS: Final = "spark.sql.mapKeyDedupPolicy"
+SIZE_OF_NULL: Final = "spark.sql.legacy.sizeOfNull"
+_POLICIES: Final = ("EXCEPTION", "LAST_WIN")
 _TIMEOUT: Final = "sqlfront.timeout"
 _LANE: Final = "sqlfront.lane"
 _AUTOCACHE: Final = "sqlfront.autocache"
@@ -86,8 +119,14 @@ _OPTIONS: Final[dict[str, _Option]] = {
     TIME_ZONE: _Option("UTC", check_time_zone, "the time zone of TIMESTAMP values, a name that Spark knows"),
     ANSI: _Option(
         "true",
-        _only("true", "false"),
+        _boolean(ANSI),
         "whether overflows, malformed values and divisions by zero raise errors; false: wrap around, null",
+    ),
+    MAP_KEYS: _Option(
+        "EXCEPTION", _policy, "equal keys of a new map: EXCEPTION = an error, LAST_WIN = the last one counts"
+    ),
+    SIZE_OF_NULL: _Option(
+        "true", _boolean(SIZE_OF_NULL), "whether the size of null is -1, with ANSI mode off; else null"
     ),
     "spark.sql.caseSensitive": _Option("false", _only("false"), "names by letter case; only false is built"),
     RECURSION_LEVELS: _Option(
@@ -121,6 +160,9 @@ class Options:
         self._lock = threading.Lock()
         self._values = {key: option.default for key, option in _OPTIONS.items()}
         self._values[TIME_ZONE] = config.time_zone
+        #: Spark's settings that have no effect here, as they were set.
+        self._others: dict[str, str] = {}
+        self._zone_at_start = config.time_zone
         if config.timeout is not None:
             self._values[_TIMEOUT] = str(config.timeout)
         #: The settings for evaluation; replaced as a whole.
@@ -156,6 +198,16 @@ class Options:
         return self._values[ANSI] == "true"
 
     @property
+    def keeps_last_key(self) -> bool:
+        """Whether the last of equal keys of a new map counts (``spark.sql.mapKeyDedupPolicy``)."""
+        return self._values[MAP_KEYS] == "LAST_WIN"
+
+    @property
+    def sizes_null(self) -> bool:
+        """Whether the size of null is -1 with ANSI mode off (``spark.sql.legacy.sizeOfNull``)."""
+        return self._values[SIZE_OF_NULL] == "true"
+
+    @property
     def autocache(self) -> int:
         """The number of times that queries must read a relation of Spark's before sqlfront copies it into
         memory by itself, as CACHE TABLE does; 0 = never."""
@@ -172,10 +224,14 @@ class Options:
         """The most levels and the most rows of a WITH RECURSIVE; -1 = no limit."""
         return int(self._values[RECURSION_LEVELS]), int(self._values[RECURSION_ROWS])
 
+    def knows(self, key: str) -> bool:
+        """Return whether a key is one of the session's options; the key's case doesn't matter."""
+        return any(known.lower() == key.lower() for known in _OPTIONS)
+
     def items(self) -> list[tuple[str, str]]:
         """Return all keys and values, sorted by key."""
         with self._lock:
-            return sorted(self._values.items())
+            return sorted((self._values | self._others).items())
 
     def of_spark(self) -> dict[str, str]:
         """Return the settings whose keys are Spark's (``spark.*``), with their values."""
@@ -183,12 +239,17 @@ class Options:
 
     def get(self, key: str) -> str:
         """Return the value of a key; the key's case doesn't matter. Raises NotSupportedError for an unknown
-        key."""
-        return self._values[self._known(key)]
+        key that was never set."""
+        return self._others.get(key) or self._values[self._known(key)]
 
     def set(self, key: str, value: str) -> str:
-        """Set the value of a key; return the normalised value. Raises NotSupportedError for an unknown key or
-        an unsupported value, ProgrammingError for a malformed value."""
+        """Set the value of a key; return the normalised value. A setting of Spark SQL (``spark.sql.*``) that
+        has no effect on answers is only stored. Raises NotSupportedError for an unknown key or an unsupported
+        value, ProgrammingError for a malformed value."""
+        if self._is_without_effect(key, value):
+            with self._lock:
+                self._others[key] = value
+            return value
         known = self._known(key)
         try:
             normal = _OPTIONS[known].normalise(value)
@@ -203,9 +264,12 @@ class Options:
         return normal
 
     def reset(self, key: str) -> None:
-        """Set a key to its default value. Raises NotSupportedError for an unknown key."""
-        known = self._known(key)
-        self.set(known, _OPTIONS[known].default)
+        """Set a key to its value at the session's start; an unknown key changes nothing."""
+        with self._lock:
+            self._others.pop(key, None)
+        known = next((known for known in _OPTIONS if known.lower() == key.lower()), None)
+        if known is not None:
+            self.set(known, self._zone_at_start if known == TIME_ZONE else _OPTIONS[known].default)
 
     def use(self, catalog: str, database: str) -> None:
         """Make ``database`` of ``catalog`` the session's current database."""
@@ -213,6 +277,23 @@ class Options:
             self.key = None
             self.settings = replace(self.settings, catalog=catalog, database=database)
             self.key = self._make_key()
+
+    def _is_without_effect(self, key: str, value: str) -> bool:
+        """Return whether a setting of Spark SQL that isn't one of the session's options can be stored as it
+        is: it has no effect on answers, or the value under which Spark and sqlfront give the same answers.
+        Raises NotSupportedError for another value."""
+        if not key.startswith("spark.sql.") or self.knows(key):
+            return False
+        if key in STATIC:
+            raise spark_error(
+                "CANNOT_MODIFY_STATIC_CONFIG",
+                f'Cannot modify the value of the static Spark config: "{key}".',
+            )
+        if key.endswith(".enabled") and value.lower() not in ("true", "false"):
+            raise _mismatch(key, value)
+        if OTHERS.get(key, value).lower() != value.lower():
+            raise NotSupportedError(f"SET {key}: the value {value!r}; supported: {OTHERS[key]}")
+        return True
 
     def _known(self, key: str) -> str:
         for known in _OPTIONS:

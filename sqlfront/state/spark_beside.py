@@ -142,6 +142,10 @@ class SparkBeside(Elsewhere, Protocol):
         Return None if the view can be Spark's, since the text names no such relation, or if a setting keeps
         all queries from Spark."""
 
+    def reset_option(self, key: str | None) -> None:
+        """Set a setting of Spark's (``spark.*``), or all if ``key`` is None, to the value at Spark's start,
+        if Spark is started."""
+
     def set_option(self, key: str, value: str) -> None:
         """Set a setting of this session in Spark, too, if Spark is started and the key is one of Spark's
         (``spark.*``)."""

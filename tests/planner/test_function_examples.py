@@ -9,6 +9,7 @@ from sqlfront_planner.testing import bound
 from sqlfront_values.evaluate import evaluate_scalar
 from sqlfront_values.functions import registry
 from sqlfront_values.functions.legacy import LEGACY_NAMES
+from sqlfront_values.functions.nested.map_building import KEEPING_LAST, MAP_MAKERS
 from sqlfront_values.settings import Settings
 
 #: Functions without a value that could be shown: they raise, or are random, or have no call syntax.
@@ -24,6 +25,7 @@ WITHOUT = {
     "null in a required column",
     *LEGACY_NAMES,
     "entries of a variant",
+    *(f"{maker} {KEEPING_LAST}" for maker in MAP_MAKERS),
 }
 
 

@@ -324,6 +324,11 @@ class SparkLink:
         with ours():
             self.spark.conf.set(key, value)
 
+    def reset(self, key: str | None) -> None:
+        """Set Spark's setting ``key``, or all if it is None, to the value at the session's start."""
+        with ours():
+            self.spark.sql("RESET" if key is None else f"RESET {key}")
+
     def close(self) -> None:
         """End the runs begun through this object, stop the calls of :meth:`watch`, and remove the views and
         files that this object has made; the session goes on."""

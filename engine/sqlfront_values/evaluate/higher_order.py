@@ -5,6 +5,7 @@ A lambda's body is evaluated once, over the elements of all arrays (or the entri
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Final, TypeAlias
 
 import msgspec
@@ -25,7 +26,7 @@ from sqlfront_values.evaluate.lambda_bodies import Body, Capture, Captured, bodi
 from sqlfront_values.evaluate.rows import Evaluator, Rows
 from sqlfront_values.expressions import Expr, HigherOrder, Literal
 from sqlfront_values.functions.nested.array_shapes import within
-from sqlfront_values.functions.nested.map_building import make_map
+from sqlfront_values.functions.nested.map_building import KEEPING_LAST, make_map
 from sqlfront_values.functions.registry import kernel_type
 from sqlfront_values.types import BOOLEAN, INT, physical
 
@@ -279,10 +280,10 @@ def _entries(run: Run, place: int = 0) -> tuple[Lists, pa.Array, pa.Array]:
     return maps, flat.field(0), flat.field(1)
 
 
-def _transform_keys(run: Run) -> pa.Array:
+def _transform_keys(run: Run, *, keeps_last: bool = False) -> pa.Array:
     maps, keys, items = _entries(run)
     changed = run.bodies[0].elements([keys, items], maps.rows(), run.captured(maps.lengths > 0))
-    return make_map(run.type, changed, items, maps.lengths, maps.valid, as_given=True)
+    return make_map(run.type, changed, items, maps.lengths, maps.valid, as_given=True, keeps_last=keeps_last)
 
 
 def _transform_values(run: Run) -> pa.Array:
@@ -336,6 +337,7 @@ _FUNCTIONS: Final[dict[str, Callable[[Run], pa.Array]]] = {
     "zip_with": _zip_with,
     "array_sort": _array_sort,
     "transform_keys": _transform_keys,
+    f"transform_keys {KEEPING_LAST}": partial(_transform_keys, keeps_last=True),
     "transform_values": _transform_values,
     "map_filter": _map_filter,
     "map_zip_with": _map_zip_with,

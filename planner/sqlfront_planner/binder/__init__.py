@@ -22,6 +22,7 @@ lazy_submodules(
     "generators",
     "lateral_aliases",
     "legacy_mode",
+    "map_keys",
     "outer_columns",
     "routine_creation",
     "selected_generators",

@@ -16,7 +16,7 @@ from sqlfront_connectors.base import Snapshot, Table
 from sqlfront_planner import coercion as coercions
 from sqlfront_planner import shared_rows
 from sqlfront_planner import types as coercion
-from sqlfront_planner.binder import legacy_mode
+from sqlfront_planner.binder import legacy_mode, map_keys
 from sqlfront_planner.binder.scope import BoundQuery
 from sqlfront_planner.binder.trees.handlers import unsupported
 from sqlfront_planner.catalog import Catalog
@@ -59,6 +59,10 @@ class BindSettings(msgspec.Struct, frozen=True):
     #: The most levels, and the most rows of a WITH RECURSIVE; -1 = no limit.
     recursion_levels: int = LEVEL_LIMIT
     recursion_rows: int = ROW_LIMIT
+    #: Whether the last of equal keys of a new map counts (``spark.sql.mapKeyDedupPolicy`` = LAST_WIN).
+    keeps_last_key: bool = False
+    #: Whether the size of null is -1 (``spark.sql.legacy.sizeOfNull``), which counts only with ANSI mode off.
+    sizes_null: bool = True
 
     @property
     def evaluation(self) -> Settings:
@@ -373,9 +377,12 @@ class StatementContext(msgspec.Struct):
         return self.settings.coercion
 
     def settled(self, plan: LogicalPlan) -> LogicalPlan:
-        """Return a bound plan with the operations of the session's mode: those of ANSI mode are replaced if
-        the mode is off (:mod:`.legacy_mode`)."""
-        return plan if self.settings.ansi else legacy_mode.legacy_plan(plan, self.known_value)
+        """Return a bound plan with the operations of the session's settings: those of ANSI mode are replaced
+        if the mode is off (:mod:`.legacy_mode`), those that make maps if the last of equal keys counts
+        (:mod:`.map_keys`)."""
+        if not self.settings.ansi:
+            plan = legacy_mode.legacy_plan(plan, self.known_value)
+        return map_keys.keep_last(plan) if self.settings.keeps_last_key else plan
 
     def snapshot(self, table: Table) -> Snapshot:
         """Return the version of the table that the statement reads: the current version at the first call for
@@ -528,6 +535,8 @@ class StatementContext(msgspec.Struct):
         known = transform(expression, self.known_value)
         if not self.settings.ansi:
             known = legacy_mode.legacy_expression(known, self.known_value)
+        if self.settings.keeps_last_key:
+            known = map_keys.last_kept(known)
         if any(isinstance(item, RunValue) for item in walk(known)):
             raise unsupported("A value of the run where planning needs a constant", node)
         return known if is_fixed(known) else None

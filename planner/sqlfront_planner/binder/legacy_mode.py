@@ -39,7 +39,6 @@ from sqlfront_values.functions.legacy import LEGACY_CAST, OR_NULL, WRAPPING_SUM
 from sqlfront_values.functions.numbers.decimals import natural_precision
 from sqlfront_values.types import (
     BIGINT,
-    INT,
     MAX_PRECISION,
     STRING,
     VOID,
@@ -191,12 +190,6 @@ def _whole(call: Call) -> Expr:
     return replace(call, arguments=(number, *scale))
 
 
-def _size(call: Call) -> Expr:
-    """The size of a collection, -1 for null: the default of ``spark.sql.legacy.sizeOfNull``, which counts
-    only with ANSI mode off."""
-    return Call(INT, "coalesce", (call, Literal(INT, -1)))
-
-
 def _element_at(call: Call) -> Expr:
     return replace(call, function="try_element_at") if pa.types.is_list(call.arguments[0].type) else call
 
@@ -218,7 +211,6 @@ _RULES: Final[dict[str, _Rule]] = {
     **dict.fromkeys(("negative", "abs"), _sign),
     **dict.fromkeys(("round", "bround"), _rounding),
     **dict.fromkeys(("ceil", "ceiling", "floor"), _whole),
-    **dict.fromkeys(("size", "cardinality"), _size),
     "get_item": _renamed("get"),
     "element_at": _element_at,
     "conv": _renamed("saturating conv"),

@@ -39,6 +39,8 @@ def _may_give_null(before: pa.DataType, after: pa.DataType) -> bool:
         return before != after and (is_variant(before) or is_string(before) or before == DATE)
     if before == after or is_string(after):
         return False
+    if pa.types.is_date(before) and after not in (TIMESTAMP, TIMESTAMP_NTZ):  # with ANSI mode off
+        return True
     if is_string(before):
         return not pa.types.is_binary(after)
     if is_decimal(after):

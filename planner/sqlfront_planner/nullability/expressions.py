@@ -20,6 +20,7 @@ from sqlfront_values.expressions import (
     Previous,
     RunValue,
 )
+from sqlfront_values.functions.nested.map_building import KEEPING_LAST
 
 #: Higher-order functions whose result has the elements of the first argument.
 _SAME_ELEMENTS = ("filter", "array_sort")
@@ -84,7 +85,10 @@ def nulls_of(expression: Expr, scope: ReadNulls, previous: Nulls | None = None) 
 def _higher_order(call: HigherOrder, scope: ReadNulls) -> Nulls:
     arguments = [nulls_of(each, scope) for each in call.arguments]
     value = any(each.value for each in arguments)
-    name, captured = call.function, [nulls_of(each, scope) for each in call.captured]
+    name, captured = (
+        call.function.removesuffix(f" {KEEPING_LAST}"),
+        [nulls_of(each, scope) for each in call.captured],
+    )
 
     def body(*parameters: Nulls) -> Nulls:
         inner = msgspec.structs.replace(scope, row=(*parameters, *captured))

@@ -7,8 +7,11 @@ from typing import Final
 
 import pyarrow as pa
 
+from sqlfront_planner.nullability import casts
 from sqlfront_planner.nullability.nulls import Nulls, everywhere, inner_types
 from sqlfront_values.expressions import Call, Literal
+from sqlfront_values.functions.legacy import LEGACY_CAST, LEGACY_NAMES
+from sqlfront_values.functions.nested.map_building import KEEPING_LAST
 from sqlfront_values.types import is_string
 
 Rule = Callable[[Call, Sequence[Nulls]], Nulls]
@@ -40,6 +43,11 @@ ALWAYS: Final = frozenset(
     vector_norm vector_normalize
     """.split()  # noqa: SIM905 - as a list it would fill three pages
 )
+#: The same for functions of ANSI mode off.
+_LEGACY: Final = LEGACY_NAMES - {
+    LEGACY_CAST,
+    *(f"wrapping {name}" for name in ("abs", "add", "multiply", "negative", "subtract")),
+}
 #: Functions that never give null.
 NEVER: Final = frozenset(
     """
@@ -52,11 +60,12 @@ NEVER: Final = frozenset(
 
 def call(function: Call, arguments: Sequence[Nulls]) -> Nulls:
     """Return where the result of a call may be null. ``arguments``: where the operands may be null."""
-    rule = _RULES.get(function.function)
+    name = function.function.removesuffix(f" {KEEPING_LAST}")
+    rule = _RULES.get(name)
     if rule is not None:
         return rule(function, arguments)
-    name, value = function.function, any(each.value for each in arguments)
-    if name in ALWAYS:
+    value = any(each.value for each in arguments)
+    if name in ALWAYS or name in _LEGACY:
         value = True
     elif name in NEVER:
         value = False
@@ -244,6 +253,11 @@ def _entries(function: Call, arguments: Sequence[Nulls]) -> Nulls:
     return Nulls(arguments[0].value, (Nulls(False, (Nulls(False, everywhere(kind).parts), *values)),))
 
 
+def _cast(function: Call, arguments: Sequence[Nulls]) -> Nulls:
+    """A cast with ANSI mode off."""
+    return casts.cast(arguments[0], function.arguments[0].type, function.type, safe=False)
+
+
 def _window(function: Call, arguments: Sequence[Nulls]) -> Nulls:
     """A window of time, whose start and end may be null for Spark."""
     return Nulls(False, (Nulls(True), Nulls(True)))
@@ -263,6 +277,7 @@ _RULES: Final[dict[str, Rule]] = {
     **dict.fromkeys(("window", "session_window"), _window),
     "sliding windows": _windows,
     "entries of a variant": _variant_entries,
+    LEGACY_CAST: _cast,
     **dict.fromkeys(("coalesce", "ifnull", "nvl", "greatest", "least"), _coalesced),
     "array": _of_elements,
     "map": _of_pairs,

@@ -58,6 +58,7 @@ from sqlfront_planner.statements.structs import (
     RelationScope,
     RenameRelation,
     RepairTable,
+    ResetOption,
     ResumeJob,
     SetCatalog,
     SetOption,
@@ -82,6 +83,7 @@ from sqlfront_planner.tokens.marks import PositionalParameter
 from sqlfront_planner.tokens.tokenizing import unescape
 from sqlfront_values import types
 from sqlfront_values.errors import Error, NotSupportedError, ProgrammingError, spark_error
+from sqlfront_values.zones.local import local_zone
 
 _TYPES: Final = {
     "BOOLEAN": types.BOOLEAN,
@@ -578,6 +580,12 @@ class StatementBuilder(lark.Transformer[lark.Token, object]):
             )
         key, value, *_ = (*(str(part).strip() for part in parts), None, None)
         return SetOption(key, value)
+
+    def reset_option(self, parts: Parts) -> ResetOption:
+        return ResetOption(str(parts[0]) if parts else None)
+
+    def LOCAL_ZONE(self, token: lark.Token) -> str:  # noqa: N802
+        return local_zone()
 
     refresh_table = _statement(RefreshTable)
     repair_table = _statement(RepairTable)

@@ -56,6 +56,7 @@ _GRAMMAR_WORDS: Final = frozenset(
         "DESCRIBE",
         "DESC",
         "SET",
+        "RESET",
         "REFRESH",
         "MSCK",
         "REPAIR",

@@ -469,6 +469,13 @@ class SetOption(msgspec.Struct, frozen=True):
     value: str | Query | None = None
 
 
+class ResetOption(msgspec.Struct, frozen=True):
+    """``RESET key``: set a setting to its value at the session's start; without ``key``, all settings of
+    Spark."""
+
+    key: str | None = None
+
+
 class RefreshTable(msgspec.Struct, frozen=True):
     """``REFRESH TABLE name``: forget the cached metadata of the table's files."""
 
@@ -608,6 +615,7 @@ Statement = (
     | DescribeFunction
     | DescribeSchema
     | DescribeQuery
+    | ResetOption
     | SetOption
     | RefreshPath
     | RefreshTable

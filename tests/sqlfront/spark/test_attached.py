@@ -361,6 +361,15 @@ def test_a_table_outlives_the_session(beside: SparkSession, tmp_path: Path, form
         beside.sql("DROP TABLE kept")
 
 
+def test_reset_sets_settings_of_both(session: AttachedSession, beside: SparkSession) -> None:
+    session.execute("SET spark.sql.mapKeyDedupPolicy = LAST_WIN")
+    assert beside.conf.get("spark.sql.mapKeyDedupPolicy") == "LAST_WIN"
+    session.execute("RESET spark.sql.mapKeyDedupPolicy")
+    assert beside.conf.get("spark.sql.mapKeyDedupPolicy") == "EXCEPTION"
+    session.execute("SET spark.sql.shuffle.partitions = 3")  # Spark's
+    assert beside.conf.get("spark.sql.shuffle.partitions") == "3"
+
+
 def test_without_ansi_spark_answers_everything(session: AttachedSession, beside: SparkSession) -> None:
     beside.conf.set("spark.sql.ansi.enabled", "false")
     assert session.sql("SELECT 1 / 0 AS n").collect() == [(None,)]

@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from sqlfront.spark.attached import AttachedSession
-from sqlfront.spark.same_answers import OTHERS
+from sqlfront.state.same_answers import OTHERS
 from tests.oracle.spark import SparkOracle
 from tests.programs import printed
 from tests.sqlfront.test_cluster import until

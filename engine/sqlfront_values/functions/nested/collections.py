@@ -11,9 +11,10 @@ from sqlfront_values.columns.batches import Integers, Mask, concat_columns, gath
 from sqlfront_values.columns.lists import both_valid, inner, outer, put_together, take_apart
 from sqlfront_values.errors import DatabaseError, spark_error
 from sqlfront_values.functions.nested.array_shapes import integers_of, zero_index
-from sqlfront_values.functions.nested.map_building import make_map, map_values
+from sqlfront_values.functions.nested.map_building import KEEPING_LAST, make_map, map_values
 from sqlfront_values.functions.registry import (
     Invocation,
+    Kernel,
     Kind,
     PreparedKernel,
     ScalarFunction,
@@ -58,15 +59,19 @@ def _struct(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
     return pa.Array.from_buffers(invocation.type, invocation.length, [None], children=children)
 
 
-@columnar
-def _map(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
-    length, kind = invocation.length, invocation.type
-    if not arguments:
-        keys, items = pa.nulls(0, kind.key_type), pa.nulls(0, kind.item_type)
-    else:
-        children = _children(arguments, length)
-        keys, items = interleaved(children[::2], length), interleaved(children[1::2], length)
-    return make_map(kind, keys, items, np.full(length, len(arguments) // 2, np.int64))
+def _map(*, keeps_last: bool) -> Kernel:
+    @columnar
+    def kernel(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
+        length, kind = invocation.length, invocation.type
+        if not arguments:
+            keys, items = pa.nulls(0, kind.key_type), pa.nulls(0, kind.item_type)
+        else:
+            children = _children(arguments, length)
+            keys, items = interleaved(children[::2], length), interleaved(children[1::2], length)
+        lengths = np.full(length, len(arguments) // 2, np.int64)
+        return make_map(kind, keys, items, lengths, keeps_last=keeps_last)
+
+    return kernel
 
 
 # ---- reaching in
@@ -250,17 +255,20 @@ register(
         elementwise_values=False,
         example=("struct(1, 'a')", "{'col1': 1, 'col2': 'a'}"),
     ),
-    ScalarFunction(
-        "map",
-        (Kind.ANY,),
-        _map_type,
-        _map,
-        optional=1,
-        variadic=True,
-        null_propagating=False,
-        elementwise_values=False,
-        can_fail=True,
-        example=("map('a', 1)", "[('a', 1)]"),
+    *(
+        ScalarFunction(
+            f"map {KEEPING_LAST}" if keeps_last else "map",
+            (Kind.ANY,),
+            _map_type,
+            _map(keeps_last=keeps_last),
+            optional=1,
+            variadic=True,
+            null_propagating=False,
+            elementwise_values=False,
+            can_fail=True,
+            example=None if keeps_last else ("map('a', 1)", "[('a', 1)]"),
+        )
+        for keeps_last in (False, True)
     ),
     ScalarFunction(
         "get_field",

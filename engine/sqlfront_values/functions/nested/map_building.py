@@ -1,5 +1,7 @@
 """Building of maps from keys and values, and lookup of values by keys."""
 
+from typing import Final
+
 import numpy as np
 import pyarrow as pa
 
@@ -13,6 +15,14 @@ from sqlfront_values.errors import DatabaseError, spark_error
 from sqlfront_values.settings import Settings
 from sqlfront_values.types import STRING
 
+#: Behind the names of functions that make maps: the last of equal keys counts
+#: (``spark.sql.mapKeyDedupPolicy`` = LAST_WIN). SQL can't call functions by these names.
+KEEPING_LAST: Final = "keeping last"
+#: The functions that make maps, which have such relatives.
+MAP_MAKERS: Final = frozenset(
+    {"map", "map_concat", "map_from_arrays", "map_from_entries", "str_to_map", "transform_keys"}
+)
+
 
 def make_map(
     data_type: pa.MapType,
@@ -22,13 +32,15 @@ def make_map(
     valid: Mask | None = None,
     *,
     as_given: bool = False,
+    keeps_last: bool = False,
 ) -> pa.Array:
     """Build a map column of ``data_type``. Row ``i`` has the next ``lengths[i]`` entries of ``keys`` and
     ``items``; rows where ``valid`` is false are null (None = no nulls). Keys of -0.0 become 0.0, unless
     ``as_given``.
 
     Raises NULL_MAP_KEY for a null among the keys, DUPLICATED_MAP_KEY if a row has equal keys (NaN equals NaN,
-    -0.0 equals 0.0).
+    -0.0 equals 0.0). If ``keeps_last`` (``spark.sql.mapKeyDedupPolicy`` = LAST_WIN), equal keys raise no
+    error: the first of them gets the value of the last.
     """
     if keys.null_count:
         raise spark_error("NULL_MAP_KEY", "Cannot use null as map key.")
@@ -37,10 +49,22 @@ def make_map(
         codes = combine([Codes(rows, len(lengths)), encode(keys)], len(keys))
         groups = group_codes(codes)
         if groups.size < len(keys):
-            raise _duplicated(keys, groups.ids)
+            if not keeps_last:
+                raise _duplicated(keys, groups.ids)
+            firsts, lasts, as_given = *_ends(groups.ids), False  # Spark builds such a map anew
+            keys, items = gather(keys, row_indices(firsts)), gather(items, row_indices(lasts))
+            lengths = np.bincount(rows[firsts], minlength=len(lengths)).astype(np.int64)
     if not as_given and pa.types.is_floating(keys.type):  # Spark does not change keys inside of arrays
         keys = canonical(keys)
     return put_together(data_type, entries(data_type, keys, items), lengths, valid)
+
+
+def _ends(groups: Integers) -> tuple[Integers, Integers]:
+    """Return the positions of each group's first and last member, in the order of the first members."""
+    _, firsts = np.unique(groups, return_index=True)
+    _, from_end = np.unique(groups[::-1], return_index=True)
+    order = np.argsort(firsts)
+    return firsts[order], (len(groups) - 1 - from_end)[order]
 
 
 def _duplicated(keys: pa.Array, groups: Integers) -> DatabaseError:

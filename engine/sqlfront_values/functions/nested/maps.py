@@ -4,6 +4,7 @@ from typing import Final
 
 import numpy as np
 import pyarrow as pa
+from msgspec.structs import replace
 
 from sqlfront_values.arrow.arrays import from_numpy, from_values, valid_mask
 from sqlfront_values.arrow.forms import Datum, full_array
@@ -11,7 +12,7 @@ from sqlfront_values.columns.batches import Mask, concat_columns, gather, row_in
 from sqlfront_values.columns.lists import both_valid, inner, put_together, take_apart
 from sqlfront_values.errors import DataError
 from sqlfront_values.functions.nested.array_shapes import within
-from sqlfront_values.functions.nested.map_building import key_places, make_map
+from sqlfront_values.functions.nested.map_building import KEEPING_LAST, key_places, make_map
 from sqlfront_values.functions.registry import Invocation, Kernel, Kind, ScalarFunction, register
 from sqlfront_values.functions.rowwise import columnar
 from sqlfront_values.functions.text.patterns.regex_matching import find_all
@@ -24,72 +25,103 @@ _STRING_MAP: Final = pa.map_(STRING, STRING)
 # ---- making
 
 
-@columnar
-def _map_from_arrays(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
-    keys, items = (take_apart(full_array(argument, invocation.length)) for argument in arguments)
-    valid = both_valid(keys.valid, items.valid)
-    keys, items = within(keys, valid), within(items, valid)
-    if not np.array_equal(keys.lengths, items.lengths):
-        raise DataError("The key array and value array of MapData must have the same length.")
-    return make_map(invocation.type, keys.flat(), items.flat(), keys.lengths, valid, as_given=True)
+def _map_from_arrays(*, keeps_last: bool) -> Kernel:
+    @columnar
+    def kernel(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
+        keys, items = (take_apart(full_array(argument, invocation.length)) for argument in arguments)
+        valid = both_valid(keys.valid, items.valid)
+        keys, items = within(keys, valid), within(items, valid)
+        if not np.array_equal(keys.lengths, items.lengths):
+            raise DataError("The key array and value array of MapData must have the same length.")
+        return make_map(
+            invocation.type,
+            keys.flat(),
+            items.flat(),
+            keys.lengths,
+            valid,
+            as_given=True,
+            keeps_last=keeps_last,
+        )
+
+    return kernel
 
 
-@columnar
-def _map_from_entries(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
+def _map_from_entries(*, keeps_last: bool) -> Kernel:
     """Compute ``map_from_entries``: the map of each array of structs of key and value; null if one of the
     structs is null."""
-    lists = take_apart(arguments[0])
-    pairs = lists.flat()
-    valid = lists.valid
-    present = valid_mask(pairs)
-    if present is not None:
-        complete = np.ones(len(lists.lengths), np.bool_)
-        complete[lists.rows()[~present]] = False
-        valid = both_valid(valid, complete)
-        lists = within(lists, valid)
+
+    @columnar
+    def kernel(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
+        lists = take_apart(arguments[0])
         pairs = lists.flat()
-    return make_map(invocation.type, pairs.field(0), pairs.field(1), lists.lengths, valid)
+        valid = lists.valid
+        present = valid_mask(pairs)
+        if present is not None:
+            complete = np.ones(len(lists.lengths), np.bool_)
+            complete[lists.rows()[~present]] = False
+            valid = both_valid(valid, complete)
+            lists = within(lists, valid)
+            pairs = lists.flat()
+        return make_map(
+            invocation.type, pairs.field(0), pairs.field(1), lists.lengths, valid, keeps_last=keeps_last
+        )
+
+    return kernel
 
 
-@columnar
-def _map_concat(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
-    length, kind = invocation.length, invocation.type
-    if not arguments:
-        nothing = pa.nulls(0, STRING)
-        return make_map(kind, nothing, nothing, np.zeros(length, np.int64))
-    columns = [take_apart(full_array(argument, length)) for argument in arguments]
-    valid: Mask | None = None
-    for maps in columns:
-        valid = both_valid(valid, maps.valid)
-    columns = [within(maps, valid) for maps in columns]
-    order = np.argsort(np.concatenate([maps.rows() for maps in columns]), kind="stable")
-    pairs = gather(concat_columns([maps.flat() for maps in columns]), row_indices(order))
-    lengths = np.sum([maps.lengths for maps in columns], axis=0)
-    return make_map(kind, pairs.field(0), pairs.field(1), lengths, valid)
+def _map_concat(*, keeps_last: bool) -> Kernel:
+    @columnar
+    def kernel(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
+        length, kind = invocation.length, invocation.type
+        if not arguments:
+            nothing = pa.nulls(0, STRING)
+            return make_map(kind, nothing, nothing, np.zeros(length, np.int64), keeps_last=keeps_last)
+        columns = [take_apart(full_array(argument, length)) for argument in arguments]
+        valid: Mask | None = None
+        for maps in columns:
+            valid = both_valid(valid, maps.valid)
+        columns = [within(maps, valid) for maps in columns]
+        order = np.argsort(np.concatenate([maps.rows() for maps in columns]), kind="stable")
+        pairs = gather(concat_columns([maps.flat() for maps in columns]), row_indices(order))
+        lengths = np.sum([maps.lengths for maps in columns], axis=0)
+        return make_map(kind, pairs.field(0), pairs.field(1), lengths, valid, keeps_last=keeps_last)
+
+    return kernel
 
 
-@columnar
-def _str_to_map(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
+def _str_to_map(*, keeps_last: bool) -> Kernel:
     """Compute ``str_to_map``: split each text into pairs by a regular expression (by default ``,``), and each
     pair into key and value by another (by default ``:``). A pair without a value gets null."""
-    length = invocation.length
-    columns = [full_array(argument, length).to_pylist() for argument in arguments]
-    columns += [[default] * length for default in (",", ":")[len(columns) - 1 :]]
-    keys: list[object] = []
-    items: list[object] = []
-    lengths = np.zeros(length, np.int64)
-    valid = np.ones(length, np.bool_)
-    for row, (text, pair_end, key_end) in enumerate(zip(*columns, strict=True)):
-        if text is None or pair_end is None or key_end is None:
-            valid[row] = False
-            continue
-        parts = _split(text, pair_end, -1)
-        lengths[row] = len(parts)
-        for part in parts:
-            key, *item = _split(part, key_end, 2)
-            keys.append(key)
-            items.append(item[0] if item else None)
-    return make_map(invocation.type, from_values(keys, STRING), from_values(items, STRING), lengths, valid)
+
+    @columnar
+    def kernel(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
+        length = invocation.length
+        columns = [full_array(argument, length).to_pylist() for argument in arguments]
+        columns += [[default] * length for default in (",", ":")[len(columns) - 1 :]]
+        keys: list[object] = []
+        items: list[object] = []
+        lengths = np.zeros(length, np.int64)
+        valid = np.ones(length, np.bool_)
+        for row, (text, pair_end, key_end) in enumerate(zip(*columns, strict=True)):
+            if text is None or pair_end is None or key_end is None:
+                valid[row] = False
+                continue
+            parts = _split(text, pair_end, -1)
+            lengths[row] = len(parts)
+            for part in parts:
+                key, *item = _split(part, key_end, 2)
+                keys.append(key)
+                items.append(item[0] if item else None)
+        return make_map(
+            invocation.type,
+            from_values(keys, STRING),
+            from_values(items, STRING),
+            lengths,
+            valid,
+            keeps_last=keeps_last,
+        )
+
+    return kernel
 
 
 def _split(text: str, pattern: str, limit: int) -> list[str]:
@@ -156,12 +188,13 @@ def _entries_type(types: tuple[pa.DataType, ...]) -> pa.DataType:
     return pa.list_(pa.struct([("key", types[0].key_type), ("value", types[0].item_type)]))
 
 
-register(
+#: The functions that make maps.
+_MAKERS: Final = (
     ScalarFunction(
         "map_from_arrays",
         (Kind.ARRAY, Kind.ARRAY),
         _from_arrays_type,
-        _map_from_arrays,
+        _map_from_arrays(keeps_last=False),
         can_fail=True,
         example=("map_from_arrays(array(1), array('a'))", "[(1, 'a')]"),
     ),
@@ -169,7 +202,7 @@ register(
         "map_from_entries",
         (Kind.ARRAY,),
         _from_entries_type,
-        _map_from_entries,
+        _map_from_entries(keeps_last=False),
         null_propagating=False,
         can_fail=True,
         example=("map_from_entries(array(struct(1, 'a')))", "[(1, 'a')]"),
@@ -178,7 +211,7 @@ register(
         "map_concat",
         (Kind.COMMON,),
         lambda types: types[0] if types else _STRING_MAP,
-        _map_concat,
+        _map_concat(keeps_last=False),
         optional=1,
         variadic=True,
         can_fail=True,
@@ -188,12 +221,32 @@ register(
         "str_to_map",
         (STRING, STRING, STRING),
         _STRING_MAP,
-        _str_to_map,
+        _str_to_map(keeps_last=False),
         optional=2,
         elementwise_values=False,
         can_fail=True,
         exact=(0, 1, 2),
         example=("str_to_map('a:1,b')", "[('a', '1'), ('b', None)]"),
+    ),
+)
+#: The kernels of the same functions that keep the last of equal keys instead of raising an error.
+_KEEPING: Final = {
+    "map_from_arrays": _map_from_arrays,
+    "map_from_entries": _map_from_entries,
+    "map_concat": _map_concat,
+    "str_to_map": _str_to_map,
+}
+
+register(
+    *_MAKERS,
+    *(
+        replace(
+            entry,
+            name=f"{entry.name} {KEEPING_LAST}",
+            kernel=_KEEPING[entry.name](keeps_last=True),
+            example=None,
+        )
+        for entry in _MAKERS
     ),
     ScalarFunction(
         "map_keys",

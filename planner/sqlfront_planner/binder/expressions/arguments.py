@@ -24,6 +24,7 @@ from sqlfront_values.expressions import Call, Expr, Literal
 from sqlfront_values.functions import registry
 from sqlfront_values.functions.aggregates.registry import aggregate_names
 from sqlfront_values.functions.legacy import LEGACY_NAMES
+from sqlfront_values.functions.nested.map_building import KEEPING_LAST, MAP_MAKERS
 from sqlfront_values.functions.registry import ArgumentType, Kind, ScalarFunction
 from sqlfront_values.functions.windows.registry import window_names
 
@@ -404,6 +405,7 @@ NOT_CALLABLE: Final = (
     }
     | LEGACY_NAMES
     | {"sliding windows", "session end", "merge sessions"}
+    | {f"{maker} {KEEPING_LAST}" for maker in MAP_MAKERS}
     | {f"interval_{field}" for field in ("year", "month", "day", "hour", "minute", "second")}
 )
 

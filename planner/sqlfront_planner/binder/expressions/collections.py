@@ -20,7 +20,7 @@ from sqlfront_planner.binder.trees.handlers import failure, unsupported
 from sqlfront_planner.expressions.closures import LambdaVariable
 from sqlfront_values import types
 from sqlfront_values.errors import Error
-from sqlfront_values.expressions import Call, Expr
+from sqlfront_values.expressions import Call, Expr, Literal
 from sqlfront_values.functions.registry import Kind
 from sqlfront_values.types import BIGINT, is_decimal, is_integral
 
@@ -111,6 +111,15 @@ def _sequence(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
             node,
         )
     return typed
+
+
+def _size(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
+    """Bind ``size`` or ``cardinality``. With ANSI mode off, the size of null is -1, unless
+    ``spark.sql.legacy.sizeOfNull`` is false."""
+    size = call_function(binder, function_name(node), binder.bind_all(node.expressions), node)
+    if binder.context.coercion.ansi or not binder.context.settings.sizes_null:
+        return size
+    return Call(types.INT, "coalesce", (size, Literal(types.INT, -1)))
 
 
 def _flatten(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
@@ -285,6 +294,7 @@ COLLECTION_FUNCTIONS: Final[CallBinders] = {
     "arrays_zip": (_arrays_zip, 0, None),
     "sequence": (_sequence, 2, 3),
     "flatten": (_flatten, 1, 1),
+    **dict.fromkeys(("size", "cardinality"), (_size, 1, 1)),
     "map_from_entries": (_map_from_entries, 1, 1),
     "map_from_arrays": (_map_from_arrays, 2, 2),
     "map_concat": (_map_concat, 0, None),

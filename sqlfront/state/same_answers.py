@@ -69,6 +69,22 @@ OTHERS: Final[Mapping[str, str]] = {
     "spark.sql.parquet.respectSummaryFiles": "false",
     "spark.sql.sources.partitionColumnTypeInference.enabled": "true",
 }
+#: Settings of Spark SQL that can't be changed in a session.
+STATIC: Final = frozenset(
+    """
+    spark.sql.broadcastExchange.maxThreadThreshold spark.sql.cache.serializer spark.sql.catalogImplementation
+    spark.sql.codegen.cache.maxEntries spark.sql.codegen.comments spark.sql.debug
+    spark.sql.defaultUrlStreamHandlerFactory.enabled spark.sql.event.truncate.length spark.sql.extensions
+    spark.sql.filesourceTableRelationCacheSize spark.sql.globalTempDatabase
+    spark.sql.hive.thriftServer.singleSession spark.sql.legacy.sessionInitWithConfigDefaults
+    spark.sql.metadataCacheTTLSeconds spark.sql.queryExecutionListeners
+    spark.sql.resultQueryStage.maxThreadThreshold spark.sql.sources.disabledJdbcConnProviderList
+    spark.sql.sources.schemaStringLengthThreshold spark.sql.streaming.streamingQueryListeners
+    spark.sql.streaming.ui.enabled spark.sql.streaming.ui.retainedProgressUpdates
+    spark.sql.streaming.ui.retainedQueries spark.sql.subquery.maxThreadThreshold
+    spark.sql.ui.retainedExecutions spark.sql.warehouse.dir
+    """.split()  # noqa: SIM905 - as a list it would fill a page
+)
 
 
 def first_other(settings: Mapping[str, str]) -> str | None:
