@@ -14,13 +14,13 @@ tables only through ``sqlfront_connectors.base``.
 Reading order, by the steps of a statement: ``statement`` (its first step), with the packages ``syntax``
 (whether Spark accepts a text), ``tokens`` and ``statements`` (the parsers); ``binder`` (names and types;
 ``types`` has Spark's coercions, ``catalog`` the tables and views) and ``table_changes`` (the rows of INSERT,
-DELETE and UPDATE); ``logical`` (the plan) and ``check`` (its invariants); ``optimizer`` and ``rules`` (one
-rule per file, in packages by what the rules do), with ``expressions`` (properties of bound expressions) and
-``statistics``; ``shared_rows`` (subplans that a query computes once) and ``recursion``; ``lanes`` (the choice
-of a query's lane); ``pruning`` (the keys of a table that a query needs), ``lowering`` (the DAG),
-``shared_plans`` (the jobs of shared rows) and ``row_compiler`` (a DAG as functions over rows); ``plan``,
-``run_values``, ``literal_lifting`` and ``plan_cache`` (reuse of plans); ``explain``. ``pipeline`` builds DAGs
-without SQL.
+DELETE and UPDATE); ``logical`` and ``lateral_joins`` (the plan) and ``check`` (its invariants); ``optimizer``
+and ``rules`` (one rule per file, in packages by what the rules do), with ``expressions`` (properties of bound
+expressions) and ``statistics``; ``shared_rows`` (subplans that a query computes once) and ``recursion``;
+``lanes`` (the choice of a query's lane); ``pruning`` (the keys of a table that a query needs), ``lowering``
+(the DAG), ``shared_plans`` (the jobs of shared rows) and ``row_compiler`` (a DAG as functions over rows);
+``plan``, ``run_values``, ``literal_lifting`` and ``plan_cache`` (reuse of plans); ``explain``. ``pipeline``
+builds DAGs without SQL.
 """
 
 from sqlfront_values.lazy_modules import lazy_submodules

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from sqlfront_engine.join_kinds import FILTERING_JOINS
+from sqlfront_planner.lateral_joins import LogicalLateralJoin
 from sqlfront_planner.logical import (
     LogicalAggregate,
     LogicalFilter,
@@ -56,6 +57,8 @@ def _rows_read(plan: LogicalPlan) -> list[tuple[Column, ...]]:
             return [row] * len(plan.filters)
         case LogicalValues():
             return [()] * len(plan.operands())
+        case LogicalLateralJoin():
+            return [plan.input.row(), plan.row()][: len(plan.operands())]
         case LogicalJoin():
             left, right = plan.left.row(), plan.right.row()
             both = (*left, *(Column(item.type, len(left) + item.ordinal, item.name) for item in right))
@@ -90,6 +93,9 @@ def _check_shape(plan: LogicalPlan) -> None:
                 raise InternalError("Join: the two sides of a key differ in type")
             if plan.kind in FILTERING_JOINS and plan.width != plan.left.width:
                 raise InternalError("Join: a filtering join must give the left row")
+        case LogicalLateralJoin(condition=condition):
+            if condition is not None:
+                _require_boolean(plan, condition)
         case LogicalProject():
             _require_names(plan, plan.names, len(plan.expressions))
         case LogicalAggregate():

@@ -13,8 +13,6 @@ from typing import Final, cast
 
 from sqlfront_engine.join_kinds import JoinKind
 from sqlfront_planner.logical import (
-    Exists,
-    InSubquery,
     LogicalAggregate,
     LogicalFilter,
     LogicalJoin,
@@ -23,7 +21,6 @@ from sqlfront_planner.logical import (
     LogicalScan,
     LogicalSetOperation,
     LogicalSort,
-    ScalarSubquery,
     Subquery,
 )
 from sqlfront_values.expressions import Call, Case, Cast, Column, Expr, Literal, Parameter
@@ -59,12 +56,10 @@ class Rule:
         return cast(Rewrite, getattr(import_module(f"sqlfront_planner.rules.{self.module}"), self.name))
 
 
-_SUBQUERIES: Final = (ScalarSubquery, Exists, InSubquery)
-
 RULES: Final = (
     Rule("expressions.fold_constants", Literal, Parameter),
     Rule("expressions.simplify_expressions", LogicalFilter, Call, Case, Cast),
-    Rule("subqueries.unnest_subqueries", *_SUBQUERIES, brings=True),
+    Rule("subqueries.unnest_subqueries", Subquery, brings=True),
     Rule("removal.flatten_unions", LogicalSetOperation),
     Rule("joins.turn_right_joins", JoinKind.RIGHT, brings=True),
     Rule("joins.eliminate_outer_joins", JoinKind.LEFT, JoinKind.FULL),

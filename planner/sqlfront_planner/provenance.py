@@ -5,6 +5,7 @@ from typing import Final
 import msgspec
 
 from sqlfront_connectors.base import Table
+from sqlfront_planner.lateral_joins import LogicalLateralJoin
 from sqlfront_planner.logical import (
     LogicalAggregate,
     LogicalGenerate,
@@ -64,8 +65,10 @@ def below(plan: LogicalPlan, ordinal: int) -> _Place | None:
             return _place(plan.input, plan.expressions[ordinal])
         case LogicalAggregate() if ordinal < len(plan.keys):
             return _place(plan.input, plan.keys[ordinal])
-        case LogicalWindow() | LogicalGenerate() if ordinal < plan.input.width:
+        case LogicalWindow() | LogicalGenerate() | LogicalLateralJoin() if ordinal < plan.input.width:
             return plan.input, ordinal, ()
+        case LogicalLateralJoin():
+            return plan.subquery.plan, ordinal - plan.input.width, ()
         case LogicalSetOperation():
             return plan.branches[0], ordinal, ()
         case LogicalJoin():

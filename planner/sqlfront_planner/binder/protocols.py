@@ -28,16 +28,15 @@ class Queries(Protocol):
 
     @property
     def enclosing(self) -> Scope | None:
-        """The scope of the expression that contains the subquery being bound; None outside of subqueries.
-        Only a column in FROM or WITH of the subquery is looked up here, to be refused; other parts of the
-        subquery read that scope as the ``parent`` of :meth:`bind`."""
+        """The scope of the row that the subquery being bound may read; None outside of subqueries. Queries in
+        FROM and WITH of the subquery take it as their ``parent`` (:meth:`bind`)."""
 
     def bind(self, query: exp.Expr, parent: Scope | None = None) -> BoundQuery:
         """Bind a query. ``parent`` is the scope of the enclosing query, whose columns the query may read;
         None if there is none."""
 
     def within(self, query: exp.Expr, scope: Scope) -> BoundQuery:
-        """Bind a subquery that stands in an expression; ``scope`` is the scope of that expression."""
+        """Bind a subquery that reads a row of ``scope``."""
 
     @property
     def given(self) -> tuple[ScopeColumn, ...]:

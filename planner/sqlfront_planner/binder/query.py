@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from sqlglot import exp
 
 from sqlfront_planner import types as coercion
+from sqlfront_planner.binder import outer_columns
 from sqlfront_planner.binder.context import LEVELS_OF_A_STACK, MOST_BOUND, StatementContext
 from sqlfront_planner.binder.distribution import CLAUSES, check_distribution, sort_clause
 from sqlfront_planner.binder.expressions.expression_binder import Clause, ExpressionBinder, cast_to
@@ -21,6 +22,7 @@ from sqlfront_planner.binder.select import bind_select
 from sqlfront_planner.binder.sorting import bind_order, check_rows_comparable, distinct_rows, sorted_plan
 from sqlfront_planner.binder.time_windows import sessions
 from sqlfront_planner.binder.trees.handlers import failure, refuse_unknown, span, unsupported
+from sqlfront_planner.expressions.rewriting import is_correlated, is_deterministic
 from sqlfront_planner.logical import (
     LogicalLimit,
     LogicalPlan,
@@ -28,12 +30,13 @@ from sqlfront_planner.logical import (
     LogicalSetOperation,
     OuterColumn,
     SetKind,
+    all_nodes,
     distinct_nodes,
 )
 from sqlfront_planner.recursion import LogicalRecursion
 from sqlfront_planner.shared_rows import shared_scan
 from sqlfront_values import evaluate, types
-from sqlfront_values.errors import ProgrammingError
+from sqlfront_values.errors import NotSupportedError, ProgrammingError
 from sqlfront_values.expressions import Expr, walk
 from sqlfront_values.room import check
 from sqlfront_values.stacks import on_fresh_stack
@@ -57,16 +60,16 @@ class QueryBinder(msgspec.Struct, frozen=True):
     of a recursive common table expression, its own name is a
     :class:`~sqlfront_planner.binder.relations.recursions.SelfReference`.
 
-    ``enclosing`` is the scope of the expression that contains the subquery being bound, None outside of
-    subqueries. In Spark, FROM and WITH of the subquery may read that scope; here a column of it is refused
-    with NotSupportedError.
+    A common table expression is None if it reads the row of a query that isn't the one directly around the
+    query being bound. ``enclosing`` is the scope of the row that the subquery being bound may read, None
+    outside of subqueries; queries in FROM and WITH of the subquery may read that row, too.
 
     ``given`` are the parameters of a SQL function whose body is being bound, as far as the arguments read no
     row: names anywhere in the body find them.
     """
 
     context: StatementContext
-    common: Mapping[str, "BoundQuery | recursions.SelfReference"] = msgspec.field(
+    common: Mapping[str, "BoundQuery | recursions.SelfReference | None"] = msgspec.field(
         default_factory=lambda: MappingProxyType({})
     )
     enclosing: Scope | None = None
@@ -88,15 +91,26 @@ class QueryBinder(msgspec.Struct, frozen=True):
             context.depth -= 1
 
     def within(self, query: exp.Expr, scope: Scope) -> BoundQuery:
-        """Bind a subquery that stands in an expression over ``scope``. The result is kept, since a subquery
+        """Bind a subquery that reads a row of ``scope``. The result is kept, since a subquery
         is bound again to find its name or type: a second call for the same subquery returns the first call's
         result."""
         key = id(query), id(scope)
         known = self.context.subqueries.get(key)
         if known is None:
-            bound = replace(self, enclosing=scope).bind(query, scope)
+            bound = replace(self, enclosing=scope, common=self._uncorrelated()).bind(query, scope)
+            outer_columns.check_joins(bound.plan, query)
             known = self.context.subqueries[key] = query, scope, bound
         return known[2]
+
+    def _uncorrelated(self) -> Mapping[str, "BoundQuery | recursions.SelfReference | None"]:
+        """Return the common table expressions for a subquery one level deeper: those that read the row of the
+        query around this query become None."""
+        if self.enclosing is None:
+            return self.common
+        return {
+            key: None if isinstance(found, BoundQuery) and is_correlated(found.plan) else found
+            for key, found in self.common.items()
+        }
 
     def alone(self, given: tuple[ScopeColumn, ...] = ()) -> "QueryBinder":
         """Return a binder for a view's query or a SQL function's body, which doesn't see the common table
@@ -110,7 +124,16 @@ class QueryBinder(msgspec.Struct, frozen=True):
         found = self.common.get(name.lower())
         if found is not None and not isinstance(found, BoundQuery):
             return found.read()
-        if found is None or self.context.is_repeatable(found.plan):
+        if found is None:
+            if name.lower() in self.common:
+                raise NotSupportedError(f"{name}, which reads the row of another query, is not supported")
+            return None
+        if self.enclosing is not None and is_correlated(found.plan):
+            parts = (part for node in all_nodes(found.plan) for part in node.operands())
+            if not all(map(is_deterministic, parts)):
+                raise NotSupportedError(f"{name}, a nondeterministic correlated query, is not supported")
+            return found
+        if self.context.is_repeatable(found.plan):
             return found
         return replace(found, plan=self.context.shared(found.plan, name))
 
@@ -152,7 +175,7 @@ class QueryBinder(msgspec.Struct, frozen=True):
                 bound = binder._recursive(item)
             else:
                 recursions.refuse_limit(alias.this)
-                bound = binder.bind(item.this)
+                bound = binder.bind(item.this, self.enclosing)
             bound = replace(bound, names=_common_names(alias, bound))
             binder = replace(binder, common={**binder.common, key: bound})
         return binder
@@ -166,15 +189,17 @@ class QueryBinder(msgspec.Struct, frozen=True):
         binder = replace(self, common={**self.common, name.lower(): own})
         is_union = isinstance(query, exp.Union) and not any(map(query.args.get, _ENDS | CLAUSES))
         if not is_union:
-            return binder.bind(query)
+            return binder.bind(query, self.enclosing)
         if query.args.get("with_"):
             binder = binder._with(query.args["with_"])
         refuse_unknown(query, _BODIES[exp.Union] | {"with_"})
-        anchor, second = binder.bind(query.this), query.args["expression"]
+        anchor, second = binder.bind(query.this, self.enclosing), query.args["expression"]
         level = own.begin_step(anchor, _common_names(alias, anchor))
-        step = binder.bind(second)
+        step = binder.bind(second, self.enclosing)
         if not own.uses:
             return self._combine(query, anchor, step)
+        if self.enclosing is not None and (is_correlated(anchor.plan) or is_correlated(step.plan)):
+            raise unsupported("A recursion that reads a row of the enclosing query", node)
         if query.args.get("distinct"):
             raise recursions.distinct_recursion(node)
         _check_width("UNION", anchor.plan, step.plan, query)

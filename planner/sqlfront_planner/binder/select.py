@@ -50,7 +50,7 @@ from sqlfront_planner.binder.sorting import (
 from sqlfront_planner.binder.time_windows import sessions
 from sqlfront_planner.binder.trees.handlers import failure, parts_of, refuse_unknown, unsupported
 from sqlfront_planner.expressions.rewriting import TRUE, filtered
-from sqlfront_planner.logical import LogicalFilter, LogicalPlan, OuterColumn
+from sqlfront_planner.logical import LogicalFilter, LogicalPlan
 from sqlfront_planner.statements.query_parser import CHANGES, CONDITION
 from sqlfront_values.errors import Error, ProgrammingError
 from sqlfront_values.expressions import Call, Expr, conjunction, transform, walk
@@ -485,6 +485,8 @@ class _Select(msgspec.Struct):
         groups by HAVING, unless HAVING is evaluated after the window functions."""
         grouped = self.node.args.get("group") is not None
         self._check_grouped_subqueries(grouping)
+        if self.scope.parent is not None:
+            outer_columns.refuse_in_groups(self.plan, grouping, self.aggregates, self.items)
         if grouping.sets is not None and sessions.session_keys(self.plan, grouping.keys):
             raise unsupported("Sessions in grouping sets", self.node)
         if self.having is not None:
@@ -500,8 +502,6 @@ class _Select(msgspec.Struct):
         self._rewrite(row.over, row.over_order)
         for item in self.items:
             outer_columns.refuse_correlated(item.expression, "beside GROUP BY", item.node)
-            if any(isinstance(part, OuterColumn) for part in walk(item.expression)):
-                raise unsupported("A column of the enclosing query beside an aggregate", item.node)
         if self.having is not None and not self.having_last:
             self.plan = LogicalFilter(self.plan, self.having.expression)
 
@@ -517,6 +517,8 @@ class _Select(msgspec.Struct):
         """Add the Window nodes to the plan. Then filter by QUALIFY, and by HAVING if HAVING is evaluated
         after the window functions."""
         if self.windows.items:
+            if self.scope.parent is not None:
+                outer_columns.refuse_in_windows(self.windows.items)
             self.plan, places = self.windows.apply(self.plan)
 
             def place(item: Expr) -> Expr:

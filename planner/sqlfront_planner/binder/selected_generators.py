@@ -24,6 +24,7 @@ from sqlfront_planner.binder.generator_calls import (
     is_item,
 )
 from sqlfront_planner.binder.generators import bind_generator, nested, renamed
+from sqlfront_planner.binder.outer_columns import refuse_in_generator
 from sqlfront_planner.binder.scope import Scope, ScopeColumn
 from sqlfront_planner.binder.trees.constants import may_be_position
 from sqlfront_planner.binder.trees.handlers import failure, refuse_unknown, unsupported
@@ -72,6 +73,8 @@ def bind_all(
             raise
         waiting.remove(part)
         before = plan.width
+        if binder.scope.parent is not None:
+            refuse_in_generator(plan, call.arguments, part)
         generated = call.over(plan)
         made = generated.row()[before:]
         plan = generated

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from sqlfront_planner.lateral_joins import LogicalLateralJoin
 from sqlfront_planner.logical import (
     LogicalAggregate,
     LogicalFilter,
@@ -73,6 +74,8 @@ def node_text(plan: LogicalPlan) -> str:
             return f"Project: {', '.join(_named(expression, name) for expression, name in items)}"
         case LogicalJoin():
             return _join(plan)
+        case LogicalLateralJoin(kind=kind, condition=condition):
+            return f"LateralJoin: {kind.value}{'' if condition is None else f' on {describe(condition)}'}"
         case LogicalAggregate():
             calls = ", ".join(describe_call(call) for call in plan.calls)
             return f"Aggregate: by [{_list(plan.keys)}]" + (f" {calls}" if calls else "")

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from sqlfront_engine.generators import Generator
 from sqlfront_engine.join_kinds import JoinKind
 from sqlfront_planner.binder.relations.range_table import RangeTable
+from sqlfront_planner.lateral_joins import LogicalLateralJoin
 from sqlfront_planner.logical import (
     LogicalAggregate,
     LogicalFilter,
@@ -112,6 +113,8 @@ class _Nullability:
                 return row
             case LogicalJoin(kind=kind):
                 return _joined(kind, inputs)
+            case LogicalLateralJoin(kind=kind, subquery=subquery):
+                return _joined(kind, [row, self.of_plan(subquery.plan, row)])
             case LogicalAggregate(keys=keys, calls=calls):
                 return [*(nulls_of(key, scope) for key in keys), *(_aggregate(call, scope) for call in calls)]
             case LogicalWindow(calls=calls):

@@ -12,14 +12,17 @@ from sqlfront_planner.binder.expressions.collections import subscript
 from sqlfront_planner.binder.expressions.expression_binder import Clause, ExpressionBinder, OutputNames
 from sqlfront_planner.binder.expressions.extraction import extraction
 from sqlfront_planner.binder.names.shown_names import quoted, unknown_column
+from sqlfront_planner.binder.outer_columns import misplaced
 from sqlfront_planner.binder.scope import Match, Scope
 from sqlfront_planner.binder.trees.handlers import extraction_of, failure, handles, parts_of, unsupported
-from sqlfront_planner.expressions.rewriting import columns_to_outer, is_deterministic
+from sqlfront_planner.expressions.rewriting import columns_to_outer, holds_outer_column, is_deterministic
 from sqlfront_planner.expressions.same_meaning import is_same
 from sqlfront_values.errors import Error, ProgrammingError
 from sqlfront_values.expressions import Call, Column, Expr, Literal, RunValue, columns_used
 from sqlfront_values.types import BIGINT, STRING
 
+#: Clauses whose operators may not read the enclosing query's row.
+_WITHOUT_OUTER_COLUMNS = frozenset({Clause.ORDER_BY, Clause.LATERAL_VIEW})
 _USER_WORDS = frozenset({"user", "current_user", "session_user"})
 
 
@@ -305,13 +308,9 @@ def _window(binder: ExpressionBinder, name: str) -> Expr | None:
 def _outer(binder: ExpressionBinder, parts: tuple[str, ...], node: exp.Expr) -> Expr | None:
     """Return the expression of a column of the query directly around this query, by an :class:`OuterColumn`;
     None if that query has no such column. Raises UNRESOLVED_COLUMN for a column of a query further out, and
-    NotSupportedError for a column of the enclosing query inside of FROM or WITH."""
+    Spark's error in a clause that may not read the enclosing row."""
     parent = binder.scope.parent
-    enclosing = binder.queries.enclosing
     if parent is None:
-        match = None if enclosing is None else enclosing.resolve(parts)
-        if match is not None and not _is_given(binder, match):
-            raise unsupported("A column of the enclosing query inside of FROM or WITH of a subquery", node)
         return None
     match = parent.resolve(parts)
     if match is None:
@@ -321,7 +320,10 @@ def _outer(binder: ExpressionBinder, parts: tuple[str, ...], node: exp.Expr) -> 
             error.message += " A subquery reads columns of the query directly around it only."
             raise error
         return None
-    return _fields(binder, columns_to_outer(_only(match, parts, node)), parts[match.parts :], node)
+    found = columns_to_outer(_only(match, parts, node))
+    if binder.clause in _WITHOUT_OUTER_COLUMNS and holds_outer_column(found):
+        raise misplaced(binder.name(node), node)
+    return _fields(binder, found, parts[match.parts :], node)
 
 
 def _parameter(binder: ExpressionBinder, parts: tuple[str, ...], node: exp.Expr) -> Expr | None:
@@ -336,13 +338,6 @@ def _parameter(binder: ExpressionBinder, parts: tuple[str, ...], node: exp.Expr)
             node,
         )
     return None if match is None else _fields(binder, _only(match, parts, node), parts[match.parts :], node)
-
-
-def _is_given(binder: ExpressionBinder, match: Match) -> bool:
-    """Return whether the columns found are parameters of the SQL function, which names find anywhere in its
-    body."""
-    given = [column.expression for column in binder.queries.given]
-    return all(any(column.expression is item for item in given) for column in match.columns)
 
 
 def _is_further_out(scope: Scope | None, parts: tuple[str, ...]) -> bool:

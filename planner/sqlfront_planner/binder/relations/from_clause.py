@@ -22,7 +22,14 @@ from sqlfront_planner.binder.generator_calls import table_generator_of
 from sqlfront_planner.binder.names import shown_names
 from sqlfront_planner.binder.names.spark_functions import IN_FROM
 from sqlfront_planner.binder.protocols import Queries
-from sqlfront_planner.binder.relations import joins, laterals, pivots, samples, table_functions
+from sqlfront_planner.binder.relations import (
+    joins,
+    lateral_subqueries,
+    laterals,
+    pivots,
+    samples,
+    table_functions,
+)
 from sqlfront_planner.binder.relations.aliases import aliased, wrong_arity
 from sqlfront_planner.binder.relations.view_columns import as_created
 from sqlfront_planner.binder.routines import tables as routine_tables
@@ -30,7 +37,7 @@ from sqlfront_planner.binder.scope import BoundQuery, Relation, Scope, relation
 from sqlfront_planner.binder.trees.handlers import failure, refuse_unknown, span, unparenthesized, unsupported
 from sqlfront_planner.binder.view_zones import refuse_other_zone
 from sqlfront_planner.catalog import TableEntry, ViewEntry
-from sqlfront_planner.expressions.rewriting import is_deterministic
+from sqlfront_planner.expressions.rewriting import holds_outer_column, is_deterministic
 from sqlfront_planner.logical import LogicalPlan, LogicalScan, LogicalValues
 from sqlfront_planner.shared_rows import varies_by_order_only
 from sqlfront_planner.statements.query_parser import parse_query
@@ -52,6 +59,8 @@ def bind_from(queries: Queries, select: exp.Expr, parent: Scope | None) -> Relat
     refuse_unknown(source, frozenset({"this"}))
     if _is_lateral_generator(source.this):
         result = laterals.lateral_table(queries, None, source.this, parent)
+    elif isinstance(source.this, exp.Lateral):
+        result = _lateral(queries, source.this, queries.enclosing)
     else:
         result = bind_relation(queries, source.this)
     for join in select.args.get("joins") or []:
@@ -84,7 +93,7 @@ def _whole_relation(queries: Queries, node: exp.Expr) -> Relation:
             refuse_unknown(node, frozenset({"expressions", "alias", "pivots"}))
             return aliased(inline_table(queries, node), node, rename_values=True)
         case exp.Lateral():
-            raise unsupported("LATERAL VIEW" if node.args.get("view") else "A LATERAL subquery", node)
+            raise unsupported("LATERAL VIEW" if node.args.get("view") else "LATERAL in this place", node)
         case _:
             raise unsupported(f"{type(node).__name__.upper()} in FROM", node)
 
@@ -97,6 +106,8 @@ def _is_lateral_generator(node: exp.Expr) -> bool:
 def _joined(queries: Queries, left: Relation, node: exp.Join, parent: Scope | None) -> Relation:
     """Bind a join, or a comma. A PIVOT behind it is one of the joined rows, in Spark also behind a comma."""
     is_lateral = _is_lateral_generator(node.this)
+    if isinstance(node.this, exp.Lateral) and not is_lateral:
+        return _join_lateral(queries, left, node, parent)
     if str(node.args.get("kind") or "") == "CROSS":
         if is_lateral:
             refuse_unknown(node, frozenset({"this", "kind"}))
@@ -112,6 +123,36 @@ def _joined(queries: Queries, left: Relation, node: exp.Join, parent: Scope | No
         if clauses.args.get("pivots"):
             result = pivots.with_pivots(queries, result, clauses)
     return result
+
+
+def _join_lateral(queries: Queries, left: Relation, node: exp.Join, parent: Scope | None) -> Relation:
+    """Bind a join with a LATERAL subquery, or a comma before it. A PIVOT behind it is one of the joined
+    rows."""
+    right = _lateral(queries, node.this, left.scope(parent))
+    result = lateral_subqueries.join_subquery(queries, left, right, node, parent)
+    for clauses in (node.this.this, node.this, node):
+        if clauses.args.get("pivots"):
+            result = pivots.with_pivots(queries, result, clauses)
+    return result
+
+
+def _lateral(queries: Queries, node: exp.Lateral, scope: Scope | None) -> Relation:
+    """Bind ``LATERAL (SELECT ...) AS t(a, b)`` over the ``scope`` of the row that the subquery reads; None if
+    there is none. Raises INVALID_SQL_SYNTAX.LATERAL_WITHOUT_SUBQUERY_OR_TABLE_VALUED_FUNC."""
+    refuse_unknown(node, frozenset({"this", "alias", "pivots"}))
+    inner = node.this
+    if not isinstance(inner, exp.Identifier | exp.Subquery):
+        raise unsupported("LATERAL in this place", node)
+    if not isinstance(inner, exp.Subquery) or isinstance(inner.this, exp.Table):
+        raise failure(
+            "INVALID_SQL_SYNTAX.LATERAL_WITHOUT_SUBQUERY_OR_TABLE_VALUED_FUNC",
+            "Invalid SQL syntax: LATERAL can only be used with subquery and table-valued functions.",
+            node,
+        )
+    refuse_unknown(inner, _DERIVED - {"sample", "alias"} | _QUERY_CLAUSES)
+    query = _with_modifiers(inner)
+    bound = queries.bind(query) if scope is None else queries.within(query, scope)
+    return aliased(Relation(bound.plan, relation(bound.names, bound.plan.row())), node)
 
 
 # ---- tables
@@ -228,6 +269,7 @@ def _not_found(queries: Queries, parts: tuple[str, ...], node: exp.Expr) -> Exce
 
 
 _DERIVED: Final = frozenset({"this", "alias", "pivots", "sample"})
+_QUERY_CLAUSES: Final = frozenset({"with_", "order", "limit", "offset"})
 
 
 def _derived(queries: Queries, node: exp.Subquery) -> Relation:
@@ -236,10 +278,9 @@ def _derived(queries: Queries, node: exp.Subquery) -> Relation:
     if isinstance(inner, exp.Table | exp.Subquery | exp.Values) and not _is_query(inner):
         refuse_unknown(node, _DERIVED)
         return aliased(_parenthesized(queries, inner), node)
-    refuse_unknown(node, _DERIVED | {"with_", "order", "limit", "offset"})
-    is_piped = pipe_steps.mark_of(node) is not None
-    bound = queries.bind(_with_modifiers(node), queries.enclosing if is_piped else None)
-    if is_piped:
+    refuse_unknown(node, _DERIVED | _QUERY_CLAUSES)
+    bound = queries.bind(_with_modifiers(node), queries.enclosing)
+    if pipe_steps.mark_of(node) is not None:
         queries.context.has_merged |= node.find(exp.Join) is not None
         return Relation(bound.plan, pipe_steps.columns_of(bound))
     return aliased(Relation(bound.plan, relation(bound.names, bound.plan.row())), node)
@@ -254,7 +295,7 @@ def _is_query(node: exp.Expr) -> bool:
 def _with_modifiers(node: exp.Subquery) -> exp.Expr:
     """Return the query inside of the parentheses; the node itself if the parentheses have a WITH, ORDER BY,
     LIMIT or OFFSET of their own."""
-    return node if any(node.args.get(name) for name in ("with_", "order", "limit", "offset")) else node.this
+    return node if any(map(node.args.get, _QUERY_CLAUSES)) else node.this
 
 
 def _parenthesized(queries: Queries, node: exp.Expr) -> Relation:
@@ -267,7 +308,7 @@ def _parenthesized(queries: Queries, node: exp.Expr) -> Relation:
     first.set("joins", None)
     group = bind_relation(queries, first)
     for join in following:
-        group = _joined(queries, group, join, None)
+        group = _joined(queries, group, join, queries.enclosing)
     return group
 
 
@@ -287,15 +328,17 @@ def inline_table(queries: Queries, node: exp.Values) -> Relation:
     for value in node.find_all(exp.Between, exp.Anonymous):
         if isinstance(value, exp.Between) or str(value.this).lower() in _NOT_IN_VALUES:
             raise unsupported("An expression that Spark doesn't evaluate in VALUES", value)
-    binder = ExpressionBinder(queries, Scope((), 0), Clause.VALUES)
+    binder = ExpressionBinder(queries, Scope((), 0, queries.enclosing), Clause.VALUES)
     check()
     rows = [[literal_of(part) or binder.bind(part) for part in _row_parts(row)] for row in node.expressions]
     width = len(rows[0])
-    varying = next((value for row in rows for value in row if not is_deterministic(value)), None)
-    if varying is not None:
+    values = [value for row in rows for value in row]
+    varies = not all(map(is_deterministic, values))
+    if varies or (queries.enclosing is not None and any(map(holds_outer_column, values))):
+        what = "a nondeterministic expression" if varies else "a column of the enclosing query"
         raise failure(
             "INVALID_INLINE_TABLE.CANNOT_EVALUATE_EXPRESSION_IN_INLINE_TABLE",
-            "Invalid inline table. Cannot evaluate a nondeterministic expression in inline table definition.",
+            f"Invalid inline table. Cannot evaluate {what} in inline table definition.",
             node,
         )
     for place, row in enumerate(rows):

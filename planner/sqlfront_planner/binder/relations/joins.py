@@ -92,10 +92,17 @@ def bind_join(
 
 
 def join_condition(
-    queries: Queries, both: Relation, condition: exp.Expr, parent: Scope | None, width: int
+    queries: Queries,
+    both: Relation,
+    condition: exp.Expr,
+    parent: Scope | None,
+    width: int,
+    *,
+    is_lateral: bool = False,
 ) -> Expr:
     """Bind the ``condition`` of ON over ``both``, the joined relations, the left one of which has ``width``
-    columns. Raises JOIN_CONDITION_IS_NOT_BOOLEAN_TYPE and the errors of :func:`_check_subqueries`."""
+    columns; ``is_lateral``: the right one is LATERAL. Raises JOIN_CONDITION_IS_NOT_BOOLEAN_TYPE, the error
+    for a nondeterministic condition, and the errors of :func:`_check_subqueries`."""
     binder = ExpressionBinder(queries, both.scope(parent), Clause.JOIN)
     bound = binder.bind(condition)
     if bound.type != BOOLEAN:
@@ -103,6 +110,13 @@ def join_condition(
             "JOIN_CONDITION_IS_NOT_BOOLEAN_TYPE",
             f'The join condition "{binder.name(condition)}" has the invalid type '
             f'"{types.sql_name(bound.type)}", expected "BOOLEAN".',
+            condition,
+        )
+    if not is_deterministic(bound) and is_lateral:
+        raise failure(
+            "UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY.LATERAL_JOIN_CONDITION_NON_DETERMINISTIC",
+            "Unsupported subquery expression: Lateral join condition cannot be non-deterministic:"
+            f" {binder.name(condition)}.",
             condition,
         )
     if not is_deterministic(bound):

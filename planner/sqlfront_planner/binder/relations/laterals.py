@@ -1,7 +1,5 @@
 """Binding of relations that read the relations before them: LATERAL VIEW, and LATERAL before a generator."""
 
-from typing import Final
-
 import pyarrow as pa
 from msgspec.structs import replace
 from sqlglot import exp
@@ -15,7 +13,7 @@ from sqlfront_planner.binder.generators import bind_generator, renamed
 from sqlfront_planner.binder.names import spark_functions
 from sqlfront_planner.binder.outer_columns import refuse_correlated
 from sqlfront_planner.binder.protocols import Queries
-from sqlfront_planner.binder.relations import joins
+from sqlfront_planner.binder.relations import joins, lateral_subqueries
 from sqlfront_planner.binder.relations.aliases import aliased
 from sqlfront_planner.binder.routines import tables as routine_tables
 from sqlfront_planner.binder.scope import ONE_ROW, Relation, Scope, ScopeColumn
@@ -29,8 +27,6 @@ from sqlfront_planner.binder.trees.handlers import (
 from sqlfront_planner.logical import LogicalFilter, LogicalGenerate
 from sqlfront_values.errors import Error, ProgrammingError
 from sqlfront_values.expressions import columns_used
-
-_OUTER_JOINS: Final = frozenset({JoinKind.RIGHT, JoinKind.FULL})
 
 
 def lateral_view(queries: Queries, source: Relation, node: exp.Lateral, parent: Scope | None) -> Relation:
@@ -154,12 +150,6 @@ def _without_suggestion(error: ProgrammingError, scope: Scope, call: exp.Anonymo
     return found if isinstance(found, ProgrammingError) else error
 
 
-def _is_written(condition: exp.Expr) -> bool:
-    """Return whether a condition of ON stands in the text: the parser adds TRUE to a join without ON. A TRUE
-    of the text has parentheses (:mod:`sqlfront_planner.tokens.laterals`)."""
-    return not isinstance(condition, exp.Boolean) or not condition.this
-
-
 def _holds_map(kind: pa.DataType) -> bool:
     """Return whether values of the type are or contain maps."""
     if pa.types.is_map(kind):
@@ -184,30 +174,12 @@ def lateral_join(queries: Queries, source: Relation, join: exp.Join, parent: Sco
     """Bind ``source [LEFT] JOIN LATERAL generator(...) AS t(a, b) [ON condition]``.
 
     A LEFT JOIN without condition keeps no row without generated rows: Spark's optimizer makes it an inner
-    join. Raises INCOMPATIBLE_JOIN_TYPES, INVALID_LATERAL_JOIN_TYPE, UNSUPPORTED_FEATURE.LATERAL_JOIN_USING.
+    join. Raises the errors of :func:`.lateral_subqueries.lateral_kind`.
     """
-    node = join.this
-    if str(join.args.get("method") or "").upper() == "NATURAL":
-        raise failure("INCOMPATIBLE_JOIN_TYPES", "The join types LATERAL and NATURAL are incompatible.", join)
-    kind = joins.join_kind(join)
-    if kind not in (JoinKind.INNER, JoinKind.LEFT):
-        words = f"{kind.value.upper()} OUTER" if kind in _OUTER_JOINS else f"LEFT {kind.value.upper()}"
-        raise failure(
-            "INVALID_LATERAL_JOIN_TYPE",
-            f"The {words} JOIN with LATERAL correlation is not allowed because an OUTER subquery cannot "
-            "correlate to its join partner. Remove the LATERAL correlation or use an INNER JOIN, or LEFT "
-            "OUTER JOIN instead.",
-            join,
-        )
-    if join.args.get("using"):
-        raise failure(
-            "UNSUPPORTED_FEATURE.LATERAL_JOIN_USING",
-            "The feature is not supported: JOIN USING with LATERAL correlation.",
-            join,
-        )
+    kind = lateral_subqueries.lateral_kind(join)
     condition = join.args.get("on")
-    joined = lateral_table(queries, source, node, parent)
-    if condition is None or not _is_written(condition):
+    joined = lateral_table(queries, source, join.this, parent)
+    if condition is None or not lateral_subqueries.is_written(condition):
         return joined
     generate = joined.plan
     if not isinstance(generate, LogicalGenerate):
@@ -220,5 +192,5 @@ def lateral_join(queries: Queries, source: Relation, join: exp.Join, parent: Sco
         if not (isinstance(plain, exp.Boolean) and plain.this):
             raise unsupported("A condition of LEFT JOIN LATERAL", join)
         return Relation(replace(generate, outer=True), joined.columns)
-    bound = joins.join_condition(queries, joined, condition, parent, source.plan.width)
+    bound = joins.join_condition(queries, joined, condition, parent, source.plan.width, is_lateral=True)
     return Relation(LogicalFilter(generate, bound), joined.columns)

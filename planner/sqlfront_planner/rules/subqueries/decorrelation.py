@@ -4,7 +4,8 @@ plan's rows match a row of the enclosing query (the enclosing row).
 The plan is processed bottom-up. Each predicate over an :class:`~.logical.OuterColumn` is lifted through the
 operators above until the predicate can be a join condition. Only equalities can pass a grouping, a window or
 a limit: the inner side of the equality then becomes a grouping (partitioning) key, which computes the
-subquery for all values of the inner side at once.
+subquery for all values of the inner side at once. What can't be lifted so is left to
+:mod:`~sqlfront_planner.rules.subqueries.dependent_joins`.
 """
 
 from collections.abc import Callable
@@ -15,6 +16,7 @@ from msgspec.structs import replace
 from sqlfront_engine.join_kinds import FILTERING_JOINS, JoinKind
 from sqlfront_planner.expressions.rewriting import (
     FALSE,
+    TRUE,
     filtered,
     holds_outer_column,
     is_correlated,
@@ -31,12 +33,12 @@ from sqlfront_planner.logical import (
     LogicalSetOperation,
     LogicalSort,
     LogicalWindow,
+    OuterColumn,
     call_operands,
     with_call_operands,
 )
 from sqlfront_planner.rules.expressions.fold_constants import fold
 from sqlfront_planner.rules.expressions.simplify_expressions import simplify
-from sqlfront_values.errors import NotSupportedError
 from sqlfront_values.expressions import (
     AggregateCall,
     Call,
@@ -73,17 +75,58 @@ class DecorrelatedSubquery(msgspec.Struct, frozen=True):
     empty: tuple[Expr, ...] | None = None
     limited: bool = False
 
+    def equalities(self) -> tuple[tuple[Expr, ...], Callable[[int], tuple[Expr, ...]]]:
+        """Split the predicates, each of the form ``inner side = outer side`` (or ``<=>``), so that the inner
+        sides can become grouping keys. Return the inner sides, and a function of an ordinal, which returns
+        the predicates over a row that has the inner sides as its columns from this ordinal on. Raises
+        NotLiftedError for a predicate of another form."""
+        inner: list[Expr] = []
+        outer: list[tuple[str, Expr]] = []
+        for predicate in self.predicates:
+            match predicate:
+                case Call(function="equal" | "equal_null_safe" as function, arguments=(first, second)):
+                    sides = (first, second) if holds_outer_column(second) else (second, first)
+                case _:
+                    raise NotLiftedError("a condition on the outer column other than =")
+            if holds_outer_column(sides[0]) or columns_used(sides[1]):
+                raise NotLiftedError("a condition that mixes inner and outer columns")
+            inner.append(sides[0])
+            outer.append((function, sides[1]))
 
-def unsupported(what: str) -> NotSupportedError:
-    """Make the error for a correlated subquery whose correlation isn't implemented; ``what`` names the
-    construct."""
-    return NotSupportedError(f"a correlated subquery with {what} is not supported")
+        def tied(start: int) -> tuple[Expr, ...]:
+            places = enumerate(zip(inner, outer, strict=True), start)
+            return tuple(
+                Call(BOOLEAN, function, (Column(mine.type, place), other))
+                for place, (mine, (function, other)) in places
+            )
+
+        return tuple(inner), tied
+
+
+class NotLiftedError(Exception):
+    """The error of a correlation that can't be lifted out of a subquery, with the construct's name."""
+
+
+def over_joined_row(expression: Expr, width: int) -> Expr:
+    """Translate an expression over the subquery's row and outer columns to one over the joined row: the
+    enclosing row, which has ``width`` columns, followed by the subquery's row."""
+    return transform(
+        shift(expression, width),
+        lambda item: Column(item.type, item.ordinal, item.name) if isinstance(item, OuterColumn) else item,
+    )
+
+
+def marked(plan: LogicalPlan) -> LogicalPlan:
+    """Return the plan with a last column that is TRUE, so that an outer join's rows show whether the join
+    found a row."""
+    row = plan.row()
+    return LogicalProject(plan, (*row, TRUE), (*(column.name for column in row), "matched"))
 
 
 @deep
 def pull_up(plan: LogicalPlan, settings: Settings) -> DecorrelatedSubquery:
     """Decorrelate a subquery's plan: move the predicates that read the enclosing row out of the plan, to its
-    top. Raises NotSupportedError if a predicate can't be moved."""
+    top. Raises NotLiftedError if a predicate can't be moved."""
     if not is_correlated(plan):
         return DecorrelatedSubquery(plan, (), plan.row())
     match plan:
@@ -107,9 +150,9 @@ def pull_up(plan: LogicalPlan, settings: Settings) -> DecorrelatedSubquery:
         case LogicalWindow():
             return _pull_window(plan, settings)
         case LogicalSetOperation(kind=kind):
-            raise unsupported(f"the outer column inside of {kind.value.upper()}")
+            raise NotLiftedError(f"the outer column inside of {kind.value.upper()}")
         case _:
-            raise unsupported(f"the outer column inside of {plan.label}")
+            raise NotLiftedError(f"the outer column inside of {plan.label}")
 
 
 def _pull_filter(plan: LogicalFilter, settings: Settings) -> DecorrelatedSubquery:
@@ -121,9 +164,9 @@ def _pull_filter(plan: LogicalFilter, settings: Settings) -> DecorrelatedSubquer
     if empty is not None:
         passes = simplify_constant(substitute(plan.condition, empty), settings)
         if not isinstance(passes, Literal):
-            raise unsupported("the outer column in HAVING")
+            raise NotLiftedError("the outer column in HAVING")
         if passes.value is True:  # a group that HAVING drops would count as a group without rows
-            raise unsupported("a HAVING that is true for a group without rows")
+            raise NotLiftedError("a HAVING that is true for a group without rows")
         empty = None
     predicates = (*inner.predicates, *lifted)
     return DecorrelatedSubquery(filtered(inner.plan, kept), predicates, inner.values, empty, inner.limited)
@@ -138,9 +181,12 @@ def _pull_join(plan: LogicalJoin, settings: Settings) -> DecorrelatedSubquery:
     left = pull_up(plan.left, settings)
     right = pull_up(plan.right, settings)
     if left.empty is not None or right.empty is not None:
-        raise unsupported("a join of an aggregation that reads the outer column")
+        raise NotLiftedError("a join of an aggregation that reads the outer column")
     width = left.plan.width
     values = (*left.values, *(shift(value, width) for value in right.values))
+    padded = {JoinKind.LEFT: right.values, JoinKind.RIGHT: left.values, JoinKind.FULL: values}
+    if any(map(holds_outer_column, padded.get(plan.kind, ()))):  # null where the join finds no row
+        raise NotLiftedError(f"the outer column beside a {plan.kind.value} join")
     on: list[Expr] = []
     on += (key.over_both(plan.left.width) for key in plan.keys)
     on += conjuncts(plan.condition) if plan.condition is not None else ()
@@ -148,54 +194,25 @@ def _pull_join(plan: LogicalJoin, settings: Settings) -> DecorrelatedSubquery:
     lifted = tuple(part for part in parts if holds_outer_column(part))
     kept = tuple(part for part in parts if not holds_outer_column(part))
     if plan.kind is not JoinKind.INNER and (lifted or right.predicates):
-        raise unsupported(f"the outer column inside of a {plan.kind.value} join")
+        raise NotLiftedError(f"the outer column inside of a {plan.kind.value} join")
     if plan.kind in (JoinKind.RIGHT, JoinKind.FULL) and left.predicates:
-        raise unsupported(f"the outer column inside of a {plan.kind.value} join")
+        raise NotLiftedError(f"the outer column inside of a {plan.kind.value} join")
     predicates = (*left.predicates, *(shift(part, width) for part in right.predicates), *lifted)
     join = LogicalJoin(left.plan, right.plan, plan.kind, conjunction(kept))
     return DecorrelatedSubquery(join, predicates, left.values if plan.kind in FILTERING_JOINS else values)
 
 
-def equalities(
-    pulled: DecorrelatedSubquery, what: str
-) -> tuple[tuple[Expr, ...], Callable[[int], tuple[Expr, ...]]]:
-    """Split the subquery's predicates, each of the form ``inner side = outer side``, so that the inner sides
-    can become grouping keys. Return the inner sides, and a function of an ordinal, which returns the
-    predicates over a row that has the inner sides as its columns from this ordinal on. Raises
-    NotSupportedError, with ``what`` as the operator's name, for a predicate of another form."""
-    inner: list[Expr] = []
-    outer: list[Expr] = []
-    for predicate in pulled.predicates:
-        match predicate:
-            case Call(function="equal", arguments=(first, second)):
-                sides = (first, second) if holds_outer_column(second) else (second, first)
-            case _:
-                raise unsupported(f"{what} below a condition on the outer column other than =")
-        if holds_outer_column(sides[0]) or columns_used(sides[1]):
-            raise unsupported(f"{what} below a condition that mixes inner and outer columns")
-        inner.append(sides[0])
-        outer.append(sides[1])
-
-    def tied(start: int) -> tuple[Expr, ...]:
-        places = enumerate(zip(inner, outer, strict=True), start)
-        return tuple(
-            Call(BOOLEAN, "equal", (Column(mine.type, place), other)) for place, (mine, other) in places
-        )
-
-    return tuple(inner), tied
-
-
 def _inner_only(expressions: tuple[Expr, ...], what: str) -> tuple[Expr, ...]:
     if any(holds_outer_column(item) for item in expressions):
-        raise unsupported(f"the outer column inside of {what}")
+        raise NotLiftedError(f"the outer column inside of {what}")
     return expressions
 
 
 def _pull_aggregate(plan: LogicalAggregate, settings: Settings) -> DecorrelatedSubquery:
     inner = pull_up(plan.input, settings)
     if inner.empty is not None:
-        raise unsupported("an aggregation of an aggregation that reads the outer column")
-    extra, tied = equalities(inner, "an aggregation")
+        raise NotLiftedError("an aggregation of an aggregation that reads the outer column")
+    extra, tied = inner.equalities()
     keys = _inner_only(tuple(substitute(key, inner.values) for key in plan.keys), "GROUP BY")
     calls = tuple(_over_values(call, inner.values) for call in plan.calls)
     row = plan.row()
@@ -238,7 +255,7 @@ def _pull_limit(plan: LogicalLimit | LogicalSort, settings: Settings) -> Decorre
         if plan.offset == 0 and count != 0:
             return inner
         return replace(inner, plan=filtered(inner.plan, (FALSE,)), empty=None)
-    extra, _tied = equalities(inner, "LIMIT")
+    extra, _tied = inner.equalities()
     number = WindowCall("row_number", (), INT, WindowFrame(FrameUnit.ROWS, None, 0))
     order = _order(plan, settings) or tuple((item, SortOrder.ASCENDING) for item in extra[:1])
     window = LogicalWindow(inner.plan, extra, order, (number,), ("row_number",))
@@ -255,7 +272,7 @@ def _pull_limit(plan: LogicalLimit | LogicalSort, settings: Settings) -> Decorre
 
 def _order(plan: LogicalPlan, settings: Settings) -> tuple[tuple[Expr, SortOrder], ...]:
     """Return the order below a limit, as pairs of expression and order over the row of the decorrelated plan;
-    empty without an ORDER BY. Raises NotSupportedError for an order by an outer column."""
+    empty without an ORDER BY. Raises NotLiftedError for an order by an outer column."""
     while isinstance(plan, LogicalLimit | LogicalProject):
         plan = plan.input
     if not isinstance(plan, LogicalSort):
@@ -269,8 +286,8 @@ def _order(plan: LogicalPlan, settings: Settings) -> tuple[tuple[Expr, SortOrder
 def _pull_window(plan: LogicalWindow, settings: Settings) -> DecorrelatedSubquery:
     inner = pull_up(plan.input, settings)
     if inner.empty is not None:
-        raise unsupported("a window over an aggregation that reads the outer column")
-    extra, _tied = equalities(inner, "a window function")
+        raise NotLiftedError("a window over an aggregation that reads the outer column")
+    extra, _tied = inner.equalities()
     moved = tuple(substitute(operand, inner.values) for operand in plan.operands())
     node = plan.with_operands(_inner_only(moved, "a window function"))
     assert isinstance(node, LogicalWindow)

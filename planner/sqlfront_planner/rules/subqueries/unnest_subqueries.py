@@ -11,12 +11,14 @@ from sqlfront_planner.expressions.rewriting import (
     TRUE,
     columns_to_outer,
     filtered,
+    holds_outer_column,
     holds_subquery,
     map_operands,
     selected,
     shift,
     strict_columns,
 )
+from sqlfront_planner.lateral_joins import LogicalLateralJoin
 from sqlfront_planner.logical import (
     Exists,
     InSubquery,
@@ -38,11 +40,12 @@ from sqlfront_planner.logical import (
 )
 from sqlfront_planner.rules.subqueries.decorrelation import (
     DecorrelatedSubquery,
-    equalities,
-    pull_up,
+    marked,
+    over_joined_row,
     simplify_constant,
-    unsupported,
 )
+from sqlfront_planner.rules.subqueries.dependent_joins import EnclosingRows, decorrelated
+from sqlfront_planner.rules.subqueries.lateral_rows import unnest_lateral
 from sqlfront_planner.shared_rows import is_repeatable, shared_scan
 from sqlfront_values.errors import NotSupportedError
 from sqlfront_values.expressions import (
@@ -69,7 +72,8 @@ def unnest_subqueries(plan: LogicalPlan, settings: Settings) -> LogicalPlan:
     and the equality; NOT IN a null-aware anti join. An uncorrelated scalar subquery becomes a cross join with
     its only row, a correlated one a left join with its values for all keys; if an aggregation has a row even
     for no input rows (count: 0), that row replaces a missing match. Anywhere else (below OR, in a SELECT
-    list) EXISTS and IN become columns of left joins with the distinct keys.
+    list) EXISTS and IN become columns of left joins with the distinct keys. A LATERAL subquery becomes an
+    inner or left join on the correlation.
 
     >>> from sqlfront_planner.testing import example
     >>> print(example(unnest_subqueries, "select a from t where b in (select c from u)"))
@@ -102,6 +106,8 @@ def _unnest(node: LogicalPlan, settings: Settings) -> LogicalPlan:
             operands = tuple(attaching.value(operand) for operand in node.operands())
             plan = node.with_operands(operands).with_inputs((attaching.plan,))
             return selected(plan, [*range(node.input.width), *range(attaching.plan.width, plan.width)])
+        case LogicalLateralJoin():
+            return unnest_lateral(node, unnest_subqueries(node.subquery.plan, settings), settings)
         case LogicalJoin(kind=JoinKind.INNER, keys=(), condition=Expr() as condition):
             return _unnest(
                 LogicalFilter(LogicalJoin(node.left, node.right, JoinKind.INNER), condition), settings
@@ -182,7 +188,7 @@ class _Attaching:
     node's input; each join adds columns at the right end only."""
 
     def __init__(self, plan: LogicalPlan, settings: Settings) -> None:
-        self.plan = plan
+        self._rows = EnclosingRows(plan)
         self.settings = settings
         self.attached: list[tuple[tuple[Subquery, bool], Expr]] = []
 
@@ -216,9 +222,9 @@ class _Attaching:
                 return value
         match subquery:
             case ScalarSubquery():
-                value = self.scalar(self.pulled(subquery.plan))
+                value = self.scalar(subquery.plan)
             case Exists():
-                value = self.existence(self.pulled(_for_existence(subquery.plan)))
+                value = self.existence(subquery.plan)
             case InSubquery():
                 value = self.membership(subquery, negated=negated)
             case _:
@@ -226,15 +232,31 @@ class _Attaching:
         self.attached.append(((subquery, negated), value))
         return value
 
-    def pulled(self, plan: LogicalPlan) -> DecorrelatedSubquery:
-        return pull_up(unnest_subqueries(plan, self.settings), self.settings)
+    def pulled(self, plan: LogicalPlan, *, keyed: bool = False) -> DecorrelatedSubquery:
+        flat = unnest_subqueries(plan, self.settings)
+        return decorrelated(flat, self._rows, self.settings, keyed=keyed)
 
     def join(self, pulled: DecorrelatedSubquery, kind: JoinKind, more: tuple[Expr, ...] = ()) -> None:
         """Join :attr:`plan` with the subquery's plan. The condition is the subquery's predicates and
-        ``more``, which are also over the subquery's row and outer columns."""
+        ``more``, which are over the joined row."""
         width = self.plan.width
-        parts = tuple(_on(part, width) for part in (*more, *pulled.predicates))
+        parts = (*more, *(over_joined_row(part, width) for part in pulled.predicates))
         self.plan = LogicalJoin(self.plan, pulled.plan, kind, conjunction(parts))
+
+    @property
+    def plan(self) -> LogicalPlan:
+        """The node's input with the columns of the joins so far."""
+        return self._rows.plan
+
+    @plan.setter
+    def plan(self, plan: LogicalPlan) -> None:
+        self._rows.plan = plan
+
+    def same(self, operands: tuple[Expr, ...], pulled: DecorrelatedSubquery) -> tuple[Expr, ...]:
+        """Return the conditions of the joined row that each of the ``operands`` of IN equals the subquery's
+        value beside it."""
+        values = (over_joined_row(value, self.plan.width) for value in pulled.values)
+        return tuple(Call(BOOLEAN, "equal", pair) for pair in zip(operands, values, strict=True))
 
     # ---- conjuncts
 
@@ -250,14 +272,11 @@ class _Attaching:
     def filter_by_membership(self, subquery: InSubquery, negated: bool) -> Expr:
         pulled = self.pulled(_for_membership(subquery.plan))
         if pulled.empty is not None:
-            if negated or len(subquery.operands) != 1:
-                raise _aggregated_membership()
-            return Call(BOOLEAN, "equal", (subquery.operands[0], self.scalar(pulled)))
-        outer = tuple(columns_to_outer(operand) for operand in subquery.operands)
-        same = tuple(Call(BOOLEAN, "equal", pair) for pair in zip(outer, pulled.values, strict=True))
+            pulled = self.pulled(_for_membership(subquery.plan), keyed=True)
+        same = self.same(subquery.operands, pulled)
         if not negated:
             self.join(pulled, JoinKind.SEMI, same)
-        elif len(same) == 1 and not pulled.predicates:
+        elif len(same) == 1 and not pulled.predicates and not holds_outer_column(pulled.values[0]):
             self.join(pulled, JoinKind.NULL_AWARE_ANTI, same)
         else:
             # The row is dropped if some row of the subquery is or might be equal: NOT IN is true only if all
@@ -268,14 +287,14 @@ class _Attaching:
 
     # ---- values
 
-    def scalar(self, pulled: DecorrelatedSubquery) -> Expr:
+    def scalar(self, plan: LogicalPlan) -> Expr:
+        pulled = self.pulled(plan)
         width = self.plan.width
         (value,) = pulled.values
-        if not pulled.predicates and pulled.empty is None:
-            if any(isinstance(item, OuterColumn) for item in walk(value)):
-                if not isinstance(pulled.plan, LogicalValues) or len(pulled.plan.rows) != 1:
-                    raise unsupported("the outer column in the value of a row that is not aggregated")
-                return _on(value, width)  # SELECT without FROM
+        is_one_row = isinstance(pulled.plan, LogicalValues) and len(pulled.plan.rows) == 1
+        if not pulled.predicates and is_one_row and holds_outer_column(value):
+            return over_joined_row(value, width)  # SELECT without FROM
+        if not pulled.predicates and pulled.empty is None and not holds_outer_column(value):
             row = (
                 LogicalProject(pulled.plan, pulled.values, ("",))
                 if not isinstance(value, Column)
@@ -286,7 +305,7 @@ class _Attaching:
             self.plan = LogicalJoin(self.plan, one, JoinKind.INNER)
             return Column(value.type, width)
         if pulled.empty is None and not _is_unique(pulled):
-            return self.only_value(pulled, value)
+            return self.only_value(self.pulled(plan, keyed=True))
         default = None if pulled.empty is None else simplify_constant(pulled.empty[0], self.settings)
         if default is None or (isinstance(default, Literal) and default.value is None):
             default = None
@@ -294,30 +313,25 @@ class _Attaching:
         # null.
         if default is None and strict_columns(value):
             self.join(pulled, JoinKind.LEFT)
-            return _on(value, width)
-        marked = LogicalProject(
-            pulled.plan,
-            (*pulled.plan.row(), TRUE),
-            (*(column.name for column in pulled.plan.row()), "matched"),
-        )
-        self.join(replace(pulled, plan=marked), JoinKind.LEFT)
+            return over_joined_row(value, width)
+        self.join(replace(pulled, plan=marked(pulled.plan)), JoinKind.LEFT)
         matched = Call(BOOLEAN, "is_not_null", (Column(BOOLEAN, self.plan.width - 1, "matched"),))
-        otherwise = Literal(value.type, None) if default is None else _on(default, width)
-        return Case(value.type, ((matched, _on(value, width)),), otherwise)
+        otherwise = Literal(value.type, None) if default is None else over_joined_row(default, width)
+        return Case(value.type, ((matched, over_joined_row(value, width)),), otherwise)
 
-    def only_value(self, pulled: DecorrelatedSubquery, value: Expr) -> Expr:
+    def only_value(self, pulled: DecorrelatedSubquery) -> Expr:
         """Join a scalar subquery that may have several rows, and return the expression of its value: null if
         the subquery has no row. At run time an error is raised if the subquery has several rows for an outer
         row."""
-        if any(isinstance(item, OuterColumn) for item in walk(value)):
-            raise unsupported("the outer column in the value of a row that is not aggregated")
+        (value,) = pulled.values
         calls = (AggregateCall("count", (), BIGINT), AggregateCall("any_value", (value,), value.type))
-        self.join(_distinct_keys(pulled, calls, "a value that is not aggregated"), JoinKind.LEFT)
+        self.join(_distinct_keys(pulled, calls), JoinKind.LEFT)
         count, only = self.plan.row()[-3:-1]
         several = Call(BOOLEAN, "greater", (count, Literal(BIGINT, 1)))
         return Case(value.type, ((several, Cast(value.type, Call(VOID, "too many rows", ()))),), only)
 
-    def existence(self, pulled: DecorrelatedSubquery) -> Expr:
+    def existence(self, plan: LogicalPlan) -> Expr:
+        pulled = self.pulled(_for_existence(plan))
         if pulled.empty is not None:
             return TRUE
         width = self.plan.width
@@ -327,43 +341,38 @@ class _Attaching:
             )
             self.plan = LogicalJoin(self.plan, count, JoinKind.INNER)
             return Call(BOOLEAN, "greater", (Column(BIGINT, width, "n"), Literal(BIGINT, 0)))
-        self.join(_distinct_keys(pulled, (), "EXISTS below OR or in an expression"), JoinKind.LEFT)
+        self.join(_distinct_keys(self.pulled(_for_existence(plan), keyed=True), ()), JoinKind.LEFT)
         return Call(BOOLEAN, "is_not_null", (Column(BOOLEAN, self.plan.width - 1, "matched"),))
 
     def membership(self, subquery: InSubquery, *, negated: bool) -> Expr:
         """Join the subquery of IN or, with ``negated``, NOT IN, and return the expression of its value. As in
         Spark, the value is never null: IN is TRUE if a row is equal, else FALSE; NOT IN is TRUE if every row
         is known to differ, else FALSE."""
-        pulled = self.pulled(_for_membership(subquery.plan))
-        if len(subquery.operands) != 1:
-            raise NotSupportedError("IN with several columns below OR or in an expression is not supported")
-        operand = subquery.operands[0]
-        if pulled.empty is not None:
-            raise _aggregated_membership()
+        if negated and len(subquery.operands) != 1:
+            return Call(BOOLEAN, "not", (self.existence(_maybe_equal(subquery)),))
+        pulled = self.pulled(_for_membership(subquery.plan), keyed=True)
         if negated and not is_repeatable(pulled.plan):  # the plan is read twice
             pulled = replace(pulled, plan=shared_scan("subquery", pulled.plan))
-        what = "IN below OR or in an expression"
-        same = Call(BOOLEAN, "equal", (columns_to_outer(operand), pulled.values[0]))
-        values = replace(pulled, predicates=(same, *pulled.predicates))
-        self.join(_distinct_keys(values, (), what), JoinKind.LEFT)
+        keys = _distinct_keys(pulled, (), pulled.values)
+        self.join(keys, JoinKind.LEFT, self.same(subquery.operands, keys))
         matched = Call(BOOLEAN, "is_not_null", (Column(BOOLEAN, self.plan.width - 1, "matched"),))
         if not negated:
             return matched
-        count, known = self.counts(pulled, what)
+        (operand,) = subquery.operands
+        count, known = self.counts(pulled)
         none = Call(BOOLEAN, "equal", (_or_zero(count), Literal(BIGINT, 0)))
         unsure = Call(
             BOOLEAN, "or", (Call(BOOLEAN, "is_null", (operand,)), Call(BOOLEAN, "less", (known, count)))
         )
         return Case(BOOLEAN, ((matched, FALSE), (none, TRUE), (unsure, FALSE)), TRUE)
 
-    def counts(self, pulled: DecorrelatedSubquery, what: str) -> tuple[Column, Column]:
+    def counts(self, pulled: DecorrelatedSubquery) -> tuple[Column, Column]:
         """Join two columns, and return them: the number of the subquery's rows for the outer row, and the
-        number of these rows whose value isn't null. Both are null if a correlated subquery has no row.
-        ``what`` is for the error message."""
+        number of these rows whose value isn't null. Both are null if a correlated subquery has no row."""
         rows = AggregateCall("count", (), BIGINT)
         known = AggregateCall("count", pulled.values, BIGINT)
         if pulled.predicates:
-            self.join(_distinct_keys(pulled, (rows, known), what), JoinKind.LEFT)
+            self.join(_distinct_keys(pulled, (rows, known)), JoinKind.LEFT)
             row = self.plan.row()
             return row[-3], row[-2]
         counted = LogicalAggregate(pulled.plan, (), (rows, known), ("rows", "known"))
@@ -374,15 +383,6 @@ class _Attaching:
 
 def _or_zero(count: Column) -> Expr:
     return Call(BIGINT, "coalesce", (count, Literal(BIGINT, 0)))
-
-
-def _on(expression: Expr, width: int) -> Expr:
-    """Translate an expression over the subquery's row and outer columns to one over the joined row: the
-    enclosing row, which has ``width`` columns, followed by the subquery's row."""
-    return transform(
-        shift(expression, width),
-        lambda item: Column(item.type, item.ordinal, item.name) if isinstance(item, OuterColumn) else item,
-    )
 
 
 def _only(plan: LogicalPlan, value: Expr) -> LogicalPlan:
@@ -406,30 +406,33 @@ def _is_unique(pulled: DecorrelatedSubquery) -> bool:
     fixed = {
         side.ordinal
         for part in pulled.predicates
-        if isinstance(part, Call) and part.function == "equal"
+        if isinstance(part, Call) and part.function in ("equal", "equal_null_safe")
         for side in part.arguments
         if isinstance(side, Column)
     }
     return isinstance(plan, LogicalAggregate) and fixed >= set(range(len(plan.keys)))
 
 
-def _aggregated_membership() -> NotSupportedError:
-    """Make the error for IN over a correlated aggregate, which isn't implemented. In Spark such an aggregate,
-    except count, has no row if nothing satisfies its condition."""
-    return NotSupportedError("IN over an aggregate of an enclosing query's rows is not supported")
+def _maybe_equal(subquery: InSubquery) -> LogicalPlan:
+    """Return the plan of the rows of IN's subquery that are or might be equal to the operands, which the plan
+    reads as columns of the enclosing row."""
+    values = subquery.plan.row()
+    operands = map(columns_to_outer, subquery.operands)
+    same = tuple(Call(BOOLEAN, "equal", pair) for pair in zip(operands, values, strict=True))
+    return LogicalFilter(subquery.plan, Call(BOOLEAN, "coalesce", (conjunction(same) or TRUE, TRUE)))
 
 
 def _distinct_keys(
-    pulled: DecorrelatedSubquery, calls: tuple[AggregateCall, ...], what: str
+    pulled: DecorrelatedSubquery, calls: tuple[AggregateCall, ...], keys: tuple[Expr, ...] = ()
 ) -> DecorrelatedSubquery:
-    """Group the subquery's rows by the inner sides of the predicates. A row of the result has the inner
-    sides, the values of ``calls``, and TRUE as its last column. Raises NotSupportedError, which names
-    ``what``, if a predicate isn't an equality."""
-    inner, tied = equalities(pulled, what)
-    names = (*("" for _ in inner), *(call.function for call in calls))
-    grouped = LogicalAggregate(pulled.plan, inner, calls, names)
-    marked = LogicalProject(grouped, (*grouped.row(), TRUE), (*names, "matched"))
-    return DecorrelatedSubquery(marked, tied(0), marked.row())
+    """Group the rows of a subquery, whose predicates are equalities, by ``keys`` and the inner sides of the
+    predicates. A row of the result has the keys, its values, then the inner sides, the values of ``calls``,
+    and TRUE as its last column."""
+    inner, tied = pulled.equalities()
+    names = (*("" for _ in (*keys, *inner)), *(call.function for call in calls))
+    grouped = LogicalAggregate(pulled.plan, (*keys, *inner), calls, names)
+    plan = marked(grouped)
+    return DecorrelatedSubquery(plan, tied(len(keys)), plan.row()[: len(keys)])
 
 
 def _for_existence(plan: LogicalPlan) -> LogicalPlan:
