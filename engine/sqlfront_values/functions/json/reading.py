@@ -4,7 +4,7 @@ import json
 
 import pyarrow as pa
 
-from sqlfront_values.arrow.arrays import scalar
+from sqlfront_values.arrow.arrays import from_values, scalar
 from sqlfront_values.arrow.forms import Datum
 from sqlfront_values.errors import DataError
 from sqlfront_values.functions import growth
@@ -32,8 +32,8 @@ def _from_json(signature: Signature) -> PreparedKernel:
     def kernel(arguments: tuple[Datum, ...], _length: int) -> Datum:
         texts = arguments[0]
         if isinstance(texts, pa.Scalar):
-            return many.column([texts.as_py()])[0]
-        return many.column(texts.to_pylist())
+            return many.column(from_values([texts.as_py()], STRING))[0]
+        return many.column(texts)
 
     return kernel
 

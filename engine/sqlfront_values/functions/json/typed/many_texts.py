@@ -6,13 +6,19 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from sqlfront_values.arrow.arrays import from_numpy
+from sqlfront_values.arrow.arrays import from_numpy, valid_mask
 from sqlfront_values.functions.json.typed.columns import column_of
-from sqlfront_values.functions.json.typed.quick import can_read, one_object_a_line, rows_of
+from sqlfront_values.functions.json.typed.quick import (
+    as_lines,
+    can_read,
+    columns_as_text,
+    has_negative_zero,
+    rows_of,
+)
 from sqlfront_values.functions.json.typed.settings import JsonSettings
 from sqlfront_values.room import check
 from sqlfront_values.settings import Settings
-from sqlfront_values.types import BIGINT, logical
+from sqlfront_values.types import BIGINT, logical, physical
 
 #: Texts of a piece that Arrow refuses are read one by one; a longer piece is halved.
 _FEW: Final = 512
@@ -30,27 +36,29 @@ class ManyTexts:
         self._read = read
         self._settings = Settings(time_zone=zone)
         self._schema: pa.Schema | None = None
+        #: The schema by which Arrow reads: that of the result, but for texts that are numbers or booleans.
+        self._read_schema: pa.Schema | None = None
         if pa.types.is_struct(kind) and kind.num_fields:
             schema = pa.schema(list(kind))
             names = [field.name for field in kind]
             is_readable = can_read(schema, settings) and len(set(names)) == len(names)
             if is_readable and settings.corrupt_column not in names:
-                self._schema = schema
+                self._schema = self._read_schema = schema
 
-    def column(self, texts: list[str | None]) -> pa.Array:
-        """Return the column of the texts' values; null for null."""
+    def column(self, texts: pa.Array) -> pa.Array:
+        """Return the column of the values of a column of texts; null for null."""
         if self._schema is None or len(texts) <= _FEW:
             return self._one_by_one(texts)
-        known = [text for text in texts if text is not None]
-        pieces = self._pieces(known)
+        valid = valid_mask(texts)
+        pieces = self._pieces(texts if valid is None else texts.drop_null())
         found = pieces[0] if len(pieces) == 1 else pa.concat_arrays(pieces)
-        if len(known) == len(texts):
+        if valid is None:
             return found
-        valid = np.array([text is not None for text in texts], np.bool_)
         places = from_numpy(np.cumsum(valid) - 1, BIGINT)
         return found.take(pa.Array.from_buffers(BIGINT, len(texts), [_bits(valid), places.buffers()[1]]))
 
-    def _one_by_one(self, texts: list[str | None]) -> pa.Array:
+    def _one_by_one(self, column: pa.Array) -> pa.Array:
+        texts: list[str | None] = column.to_pylist()
         values: list[object] = []
         for start in range(0, len(texts), _BETWEEN_CHECKS):
             check()
@@ -59,34 +67,54 @@ class ManyTexts:
             ]
         return column_of(values, self._kind)
 
-    def _pieces(self, texts: list[str]) -> list[pa.Array]:
+    def _pieces(self, texts: pa.Array) -> list[pa.Array]:
         if len(texts) <= _FEW:
-            return [self._one_by_one(list(texts))]
+            return [self._one_by_one(texts)]
         check()
         found = self._quickly(texts)
         if found is not None:
             return [found]
         middle = len(texts) // 2
-        return [*self._pieces(texts[:middle]), *self._pieces(texts[middle:])]
+        return [*self._pieces(texts.slice(0, middle)), *self._pieces(texts.slice(middle))]
 
-    def _quickly(self, texts: list[str]) -> pa.Array | None:
+    def _quickly(self, texts: pa.Array) -> pa.Array | None:
         """Return the column of the texts' values as Arrow reads them; None unless each text is an object that
         Arrow reads as Spark does."""
         assert self._schema is not None
-        text = "\n".join(texts).encode()
-        if text.count(b"\n") != len(texts) - 1 or b"\r" in text:
+        lines = as_lines(texts)
+        if lines is None:
             return None
-        lines = one_object_a_line(text)
-        if lines is None or lines.count(b"\n") != len(texts) - 1:
-            return None
-        batch = rows_of(lines, self._schema, self._settings)
+        batch = self._rows(lines)
         if batch is None:
             return None
         columns = [
-            column.cast(logical(column.type)) if pa.types.is_decimal(column.type) else column
-            for column in batch.columns
+            column.cast(logical(field.type))
+            if pa.types.is_decimal(column.type) or column.type != physical(field.type)
+            else column
+            for column, field in zip(batch.columns, self._schema, strict=True)
         ]
         return pa.StructArray.from_arrays(columns, fields=list(self._schema))
+
+    def _rows(self, lines: bytes) -> pa.RecordBatch | None:
+        """Return the columns that Arrow reads from the lines: with whole numbers and booleans for fields that
+        are texts, if all values of these are such. None: see :func:`rows_of`."""
+        assert self._schema is not None
+        assert self._read_schema is not None
+        batch = self._rows_by(self._read_schema, lines)
+        if batch is not None:
+            return batch
+        schema = columns_as_text(lines, self._schema)
+        if schema == self._read_schema:
+            return None
+        batch = self._rows_by(schema, lines)
+        if batch is not None:
+            self._read_schema = schema
+        return batch
+
+    def _rows_by(self, schema: pa.Schema, lines: bytes) -> pa.RecordBatch | None:
+        if schema != self._schema and has_negative_zero(lines):
+            return None
+        return rows_of(lines, schema, self._settings)
 
 
 def _bits(valid: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> pa.Buffer:

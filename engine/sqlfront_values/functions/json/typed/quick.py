@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.json as arrow_json
 
 from sqlfront_values.arrow import kernels as pc
+from sqlfront_values.arrow.arrays import from_values
 from sqlfront_values.casts import compile_cast
 from sqlfront_values.functions.json.scanner import MAX_DEPTH, MAX_DIGITS, MAX_NAME, MAX_TEXT
 from sqlfront_values.functions.json.typed.inference import Items, Kind, ObjectFields, in_java_order
@@ -45,7 +46,15 @@ SMALL: Final = 256 << 10
 _READ_AS_THEY_ARE: Final = frozenset((BOOLEAN, TINYINT, SMALLINT, INT, BIGINT, FLOAT, DOUBLE, STRING))
 _CAST: Final = frozenset((DATE, TIMESTAMP, TIMESTAMP_NTZ))
 _WORD: Final = re.compile(rb"[:\[,\s]-?(?:NaN|Inf)")
-_NEGATIVE_ZERO: Final = re.compile(rb"[:\[,\s]-0[\s,}\]]")
+#: Bytes before and behind the number ``-0``, and of its two.
+_BEFORE: Final = np.frombuffer(b":[, \t\r\n\v\f", np.uint8)
+_BEHIND: Final = np.frombuffer(b",}] \t\r\n\v\f", np.uint8)
+_MINUS, _ZERO = b"-0"
+_LINE_FEED: Final = 10
+#: Bytes of texts that are certainly joined within Arrow's offsets.
+_MOST_JOINED: Final = 1 << 30
+#: Lines by which the types of values are guessed.
+_SAMPLE: Final = 64
 #: One of the three parts of a number with too many digits.
 _LONG_PART: Final = re.compile(rb"[0-9]{%d}" % (MAX_DIGITS // 3))
 _PLAIN_CLOCK: Final = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}([ T][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?)?$"
@@ -88,22 +97,41 @@ def one_object_a_line(piece: bytes) -> bytes | None:
         text = b"\n".join(lines)
         if text.count(b"}\n{") != len(lines) - 1:
             return None
-    return text if text.startswith(b"{") and text.endswith(b"}") and _is_moderate(text) else None
+    if not (text.startswith(b"{") and text.endswith(b"}")):
+        return None
+    ends = np.flatnonzero(np.frombuffer(text, np.uint8) == _LINE_FEED)
+    longest = int(np.diff(ends, prepend=-1, append=len(text)).max(initial=0))
+    return text if _is_moderate(text, longest) else None
 
 
-def _is_moderate(text: bytes) -> bool:
+def as_lines(texts: pa.Array) -> bytes | None:
+    """Return the texts, of which none is null, as a line each, like :func:`one_object_a_line`. Return None
+    unless each text is one line that has one object, as far as that function tells."""
+    if texts.nbytes > _MOST_JOINED:
+        return None
+    ends = from_values([0, len(texts)], INT)
+    text: bytes = pc.binary_join(pa.ListArray.from_arrays(ends, texts), "\n")[0].as_buffer().to_pybytes()
+    if text.count(b"\n") != len(texts) - 1 or b"\r" in text:
+        return None
+    if not (pc.all(pc.starts_with(texts, "{")).as_py() and pc.all(pc.ends_with(texts, "}")).as_py()):
+        lines = one_object_a_line(text)
+        return lines if lines is not None and lines.count(b"\n") == len(texts) - 1 else None
+    return text if _is_moderate(text, pc.max(pc.binary_length(texts)).as_py()) else None
+
+
+def _is_moderate(text: bytes, longest: int) -> bool:
     """Return whether the text is UTF-8, has no value NaN or Infinity, and certainly stays within Jackson's
-    limits for the length of names, texts and numbers and for the depth of nesting."""
+    limits for the length of names, texts and numbers and for the depth of nesting. ``longest``: the bytes of
+    its longest line, at most one too many."""
     if not text.isascii():
         try:
             text.decode()
         except UnicodeDecodeError:
             return False
-    if (b"NaN" in text or b"Inf" in text) and _WORD.search(text):
+    # A single byte is found many times as fast as three.
+    is_worded = (b"N" in text and b"NaN" in text) or (b"I" in text and b"Inf" in text)
+    if is_worded and _WORD.search(text):
         return False
-    ends = np.flatnonzero(np.frombuffer(text, np.uint8) == 10)
-    lengths = np.diff(ends, prepend=-1, append=len(text))
-    longest = int(lengths.max(initial=0))
     if longest < MAX_DIGITS:
         return True
     if _LONG_PART.search(text) or longest > MAX_TEXT:
@@ -137,7 +165,7 @@ def _is_read(kind: pa.DataType) -> bool:
 def rows_of(text: bytes, schema: pa.Schema, settings: Settings) -> pa.RecordBatch | None:
     """Return a batch of the columns of ``schema``, in physical form. ``text``: a result of
     :func:`one_object_a_line`. Return None if Arrow can't read the text as Spark does."""
-    if b"-0" in text and _has_floats(schema) and _NEGATIVE_ZERO.search(text):
+    if _has_floats(schema) and has_negative_zero(text):
         return None
     fields = [field.with_type(STRING) if field.type in _CAST else field for field in schema]
     table = _parsed(text, pa.schema([*fields, pa.field(_ROWS, pa.null())]))
@@ -153,6 +181,31 @@ def rows_of(text: bytes, schema: pa.Schema, settings: Settings) -> pa.RecordBatc
         return pa.RecordBatch.from_arrays(columns, names=schema.names)
     nothing = pa.StructArray.from_arrays([pa.nulls(table.num_rows)], ["_"])
     return pa.RecordBatch.from_struct_array(nothing).select([])
+
+
+def has_negative_zero(text: bytes) -> bool:
+    """Return whether the text has the number ``-0``, or a text that looks as if it had."""
+    values = np.frombuffer(text, np.uint8)
+    places = np.flatnonzero(values == _MINUS)
+    places = places[(places > 0) & (places < len(values) - 2)]
+    around = values[places - 1], values[places + 1], values[places + 2]
+    return bool((np.isin(around[0], _BEFORE) & (around[1] == _ZERO) & np.isin(around[2], _BEHIND)).any())
+
+
+def columns_as_text(text: bytes, schema: pa.Schema) -> pa.Schema:
+    """Return the schema with the type BIGINT or BOOLEAN in place of STRING for the columns whose first values
+    are numbers or booleans: Spark reads their texts, which Arrow refuses to do. ``text``: a result of
+    :func:`one_object_a_line`."""
+    table = _parsed(b"\n".join(text.split(b"\n", _SAMPLE)[:_SAMPLE]), None)
+    if table is None:
+        return schema
+    found = {field.name: field.type for field in table.schema if field.type in (BIGINT, BOOLEAN)}
+    return pa.schema(
+        [
+            field.with_type(found[field.name]) if field.type == STRING and field.name in found else field
+            for field in schema
+        ]
+    )
 
 
 def _parsed(text: bytes, schema: pa.Schema | None) -> pa.Table | None:
