@@ -186,8 +186,8 @@ register(
         lambda types: pa.list_(window_type(types[0])),
         _sliding_windows,
         (
-            _example("window.start", "window(ts, '1 hour', '50 minutes')"),
-            "datetime.datetime(2024, 1, 1, 10, 50)",
+            _example("window.start", "window(ts, '1 hour', '59 minutes')"),
+            "datetime.datetime(2024, 1, 1, 10, 54)",
         ),
         _bytes_of_windows,
     ),
