@@ -315,6 +315,7 @@ AREAS: Final = (
     "time.texts",
     "time.truncating",
     "time.windows",
+    "xml.writing",
     "xml.xpath",
     "variants.parsing",
     "variants.reading",

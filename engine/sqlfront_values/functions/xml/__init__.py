@@ -1,4 +1,4 @@
-"""XML texts: XPath expressions over them.
+"""XML texts: XPath expressions over them, and structs written as XML (:mod:`.writing`).
 
 :mod:`.documents` parses a text to a tree, :mod:`.xpath_parser` an XPath expression to
 :mod:`.xpath_expressions`, which evaluate themselves over the tree by :mod:`.xpath_values` and

@@ -117,6 +117,22 @@ def _to_csv(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
     return Call(STRING, "to_csv", (operand, Literal(STRING, json.dumps(options))))
 
 
+def _to_xml(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
+    struct, *rest = node.expressions
+    options = given_options(binder, rest[0], node) if rest else {}
+    operand = binder.bind(struct)
+    if operand.type == types.VOID:
+        return Literal(STRING, None)
+    if not pa.types.is_struct(operand.type):
+        raise failure(
+            "DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE",
+            f'Cannot resolve "to_xml({binder.name(struct)})" due to data type mismatch: The first parameter'
+            f' requires the "STRUCT" type, however it has the type "{types.sql_name(operand.type)}".',
+            node,
+        )
+    return Call(STRING, "to_xml", (operand, Literal(STRING, json.dumps(options))))
+
+
 #: The functions of this module.
 STRUCTURED_TEXTS: Final[CallBinders] = {
     "from_json": (_from_json, 2, 3),
@@ -124,4 +140,5 @@ STRUCTURED_TEXTS: Final[CallBinders] = {
     "from_csv": (_from_csv, 2, 3),
     "schema_of_csv": (_schema_of_csv, 1, 2),
     "to_csv": (_to_csv, 1, 2),
+    "to_xml": (_to_xml, 1, 2),
 }
