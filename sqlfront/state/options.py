@@ -9,7 +9,7 @@ import msgspec
 from msgspec.structs import replace
 
 from sqlfront.config import Config, check_time_zone
-from sqlfront.state.same_answers import OTHERS, STATIC
+from sqlfront.state.same_answers import OTHERS, STATIC, WITHOUT_EFFECT
 from sqlfront_planner.lanes import Lane
 from sqlfront_planner.pruning import MOST_KEYS
 from sqlfront_planner.recursion import LEVEL_LIMIT, ROW_LIMIT
@@ -281,7 +281,7 @@ class Options:
     def _is_without_effect(self, key: str, value: str) -> bool:
         """Return whether a setting of Spark SQL that isn't one of the session's options can be stored as it
         is: it has no effect on answers, or the value under which Spark and sqlfront give the same answers.
-        Raises NotSupportedError for another value."""
+        False for a setting of unknown effect. Raises NotSupportedError for another value."""
         if not key.startswith("spark.sql.") or self.knows(key):
             return False
         if key in STATIC:
@@ -289,11 +289,12 @@ class Options:
                 "CANNOT_MODIFY_STATIC_CONFIG",
                 f'Cannot modify the value of the static Spark config: "{key}".',
             )
-        if key.endswith(".enabled") and value.lower() not in ("true", "false"):
+        known = key in OTHERS or key.startswith(WITHOUT_EFFECT)
+        if known and key.endswith(".enabled") and value.lower() not in ("true", "false"):
             raise _mismatch(key, value)
-        if OTHERS.get(key, value).lower() != value.lower():
+        if key in OTHERS and OTHERS[key].lower() != value.lower():
             raise NotSupportedError(f"SET {key}: the value {value!r}; supported: {OTHERS[key]}")
-        return True
+        return known
 
     def _known(self, key: str) -> str:
         for known in _OPTIONS:

@@ -69,6 +69,41 @@ OTHERS: Final[Mapping[str, str]] = {
     "spark.sql.parquet.respectSummaryFiles": "false",
     "spark.sql.sources.partitionColumnTypeInference.enabled": "true",
 }
+#: Beginnings of the names of settings that say how Spark plans and runs a query: none has an effect on rows.
+WITHOUT_EFFECT: Final = (
+    "spark.sql.adaptive.",
+    "spark.sql.autoBroadcastJoinThreshold",
+    "spark.sql.broadcastTimeout",
+    "spark.sql.cbo.",
+    "spark.sql.codegen.",
+    "spark.sql.debug.",
+    "spark.sql.exchange.",
+    "spark.sql.execution.arrow.",
+    "spark.sql.execution.sortBeforeRepartition",
+    "spark.sql.execution.topKSortFallbackThreshold",
+    "spark.sql.execution.useObjectHashAggregateExec",
+    "spark.sql.files.maxPartition",
+    "spark.sql.files.minPartition",
+    "spark.sql.files.openCostInBytes",
+    "spark.sql.inMemoryColumnarStorage.",
+    "spark.sql.join.",
+    "spark.sql.leafNodeDefaultParallelism",
+    "spark.sql.maxPlanStringLength",
+    "spark.sql.objectHashAggregate.",
+    "spark.sql.optimizer.",
+    "spark.sql.orc.enableVectorizedReader",
+    "spark.sql.orc.filterPushdown",
+    "spark.sql.parquet.aggregatePushdown",
+    "spark.sql.parquet.columnarReaderBatchSize",
+    "spark.sql.parquet.enableVectorizedReader",
+    "spark.sql.parquet.filterPushdown",
+    "spark.sql.shuffle.",
+    "spark.sql.sources.bucketing.",
+    "spark.sql.sources.parallelPartitionDiscovery.",
+    "spark.sql.statistics.",
+    "spark.sql.subexpressionElimination.",
+    "spark.sql.ui.",
+)
 #: Settings of Spark SQL that can't be changed in a session.
 STATIC: Final = frozenset(
     """

@@ -149,7 +149,7 @@ def draws(seed: str, count: int, names: tuple[str, ...] | None = None) -> Iterat
         for _ in range(count * 3):
             for sql in draw(source, form, 3):
                 yield form, sql
-    for name in names or functions():
+    for name in functions() if names is None else names:
         source = random.Random(f"{seed} {name}")
         for _ in range(count):
             places = source.choice((0, 1, 1, 2, 2, 3, 3, 4))
