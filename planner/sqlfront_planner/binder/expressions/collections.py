@@ -65,7 +65,8 @@ def _element_at(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
     if pa.types.is_map(operand.type):
         kinds = (operand.type.key_type, key.type)
         _refuse_rounding("element_at", kinds, node)
-        if binder.context.coercion.unpromoted_type(kinds) is None:
+        is_mixed = types.VOID not in kinds and len(set(map(types.is_string, kinds))) > 1
+        if is_mixed or binder.context.coercion.unpromoted_type(kinds) is None:
             raise _mismatch(
                 binder,
                 "MAP_FUNCTION_DIFF_TYPES",

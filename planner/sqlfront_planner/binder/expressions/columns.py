@@ -14,6 +14,7 @@ from sqlfront_planner.binder.expressions.extraction import extraction
 from sqlfront_planner.binder.names.shown_names import quoted, unknown_column
 from sqlfront_planner.binder.outer_columns import misplaced
 from sqlfront_planner.binder.scope import Match, Scope
+from sqlfront_planner.binder.trees.constants import IMPLIED
 from sqlfront_planner.binder.trees.handlers import extraction_of, failure, handles, parts_of, unsupported
 from sqlfront_planner.expressions.rewriting import columns_to_outer, holds_outer_column, is_deterministic
 from sqlfront_planner.expressions.same_meaning import is_same
@@ -23,7 +24,6 @@ from sqlfront_values.types import BIGINT, STRING
 
 #: Clauses whose operators may not read the enclosing query's row.
 _WITHOUT_OUTER_COLUMNS = frozenset({Clause.ORDER_BY, Clause.LATERAL_VIEW})
-_USER_WORDS = frozenset({"user", "current_user", "session_user"})
 
 
 @handles(exp.Column, arguments="this table db catalog")
@@ -97,9 +97,13 @@ def resolve(binder: ExpressionBinder, parts: tuple[str, ...], node: exp.Expr) ->
     expression = _window(binder, parts[0])
     if expression is not None:
         return _fields(binder, expression, parts[1:], node)
-    expression = _alias(binder, parts, node)
+    is_word = len(parts) == 1 and parts[0].lower() in IMPLIED  # precedes aliases and outer columns
+    expression = None if is_word else _alias(binder, parts, node)
     if expression is None and output is not None:
         expression = _output(binder, parts, node)
+    if expression is None and is_word:
+        function, kind = IMPLIED[parts[0].lower()]
+        return RunValue(kind, function)
     if expression is None:
         expression = _outer(binder, parts, node)
     if expression is None and binder.queries.given:
@@ -349,11 +353,8 @@ def _is_further_out(scope: Scope | None, parts: tuple[str, ...]) -> bool:
 
 
 def _implied(binder: ExpressionBinder, name: str, node: exp.Expr) -> Expr | None:
-    """Return the value of a word that names no column: the user's name for ``user`` and its synonyms, the
-    grouping set's id for ``grouping__id``; None for other words. Raises NotSupportedError for
-    ``current_time``."""
-    if name in _USER_WORDS:
-        return RunValue(STRING, "current_user")
+    """Return the grouping set's id for ``grouping__id``, a word that names no column; None for other words.
+    Raises NotSupportedError for ``current_time``."""
     if name == "current_time":
         raise unsupported("current_time", node)
     if name == "grouping__id" and binder.aggregates is not None:

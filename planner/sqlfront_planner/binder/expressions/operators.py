@@ -282,8 +282,8 @@ def concatenation(binder: ExpressionBinder, operands: list[Expr], node: exp.Expr
     """Bind ``||`` or ``concat`` (``function``, for messages) to a call over arrays of one type, over
     binaries, or over all operands as strings. Raises DATATYPE_MISMATCH.DATA_DIFF_TYPES for arrays without a
     common type, arrays beside other types, maps and structs."""
-    kinds = {operand.type for operand in operands}
-    wanted: pa.DataType | None = types.BINARY if kinds == {types.BINARY} else STRING
+    kinds = [operand.type for operand in operands]
+    wanted: pa.DataType | None = types.BINARY if set(kinds) == {types.BINARY} else STRING
     if any(pa.types.is_nested(kind) for kind in kinds):
         is_lists = all(pa.types.is_list(kind) for kind in kinds)
         wanted = binder.context.coercion.common_type(kinds) if is_lists else None

@@ -263,7 +263,8 @@ def _refuse_unbuilt(name: str, operands: Sequence[Expr], node: exp.Expr) -> None
     if name in _PERCENTILES and len(operands) > 1 and not _are_numbers(operands[1].type):
         raise unsupported(f"{name} with a percentage of {sql_name(operands[1].type)}", node)
     kind = operands[0].type if operands else None
-    if name == "collect_union" and kind and pa.types.is_list(kind) and not is_orderable(kind):
+    is_set = name == "collect_set" or (name == "collect_union" and kind and pa.types.is_list(kind))
+    if is_set and kind not in (None, VOID) and not is_orderable(kind):
         raise failure(
             "DATATYPE_MISMATCH.UNSUPPORTED_INPUT_TYPE",
             f'Cannot resolve "{name}" due to data type mismatch: The input of `{name}` can\'t be "MAP" or'

@@ -16,7 +16,7 @@ from sqlglot import exp
 from sqlfront_planner.binder.context import MovedBy
 from sqlfront_planner.binder.names import call_names, lambda_names, routine_names, window_names
 from sqlfront_planner.binder.trees import chains, interval_literals, precedence, type_names
-from sqlfront_planner.binder.trees.constants import CURRENT, constant_text, negative_literal, number
+from sqlfront_planner.binder.trees.constants import CURRENT, IMPLIED, constant_text, negative_literal, number
 from sqlfront_planner.binder.trees.handlers import extraction_of, field_name, parts_of, unparenthesized
 from sqlfront_planner.tokens.marks import NotNullMark, ShiftRightUnsigned, UnaryPlus
 from sqlfront_values import evaluate, types
@@ -56,6 +56,8 @@ def result_name(node: exp.Expr, binder: "Binder") -> str:
     match node:
         case exp.Paren():
             return result_name(node.this, binder)
+        case exp.Column() if _is_implied(node, binder):
+            return name_of(node, binder)
         case exp.Column():
             return str(node.parts[-1].name)
         case exp.Dot() if _is_dotted(node):
@@ -68,6 +70,15 @@ def result_name(node: exp.Expr, binder: "Binder") -> str:
             return str(node.this.parts[-1].name)
         case _:
             return name_of(node, binder)
+
+
+def _is_implied(node: exp.Column, binder: "Binder") -> bool:
+    """Return whether the name is a word such as ``current_user`` that names no column, and calls a
+    function."""
+    parts = parts_of(node)
+    if len(parts) > 1 or parts[0].lower() not in IMPLIED:
+        return False
+    return parts[0].lower() not in binder.variables and binder.scope.resolve(parts) is None
 
 
 def _is_dotted(node: exp.Expr) -> bool:
@@ -250,6 +261,8 @@ def _column(node: exp.Expr, binder: "Binder") -> str:
     match = binder.scope.resolve(parts)
     if match is None and binder.names_window(parts[0]):
         return ".".join(parts)
+    if match is None and _is_implied(node, binder):
+        return f"{IMPLIED[node.name.lower()][0]}()"
     if match is None:
         if binder.aliases.get(parts[0].lower()):
             return ".".join((f"lateralAliasReference({parts[0]})", *parts[1:]))

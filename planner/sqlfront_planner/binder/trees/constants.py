@@ -39,6 +39,11 @@ CURRENT: Final[dict[type[exp.Expr], tuple[str, pa.DataType]]] = {
     exp.CurrentDate: ("current_date", types.DATE),
     exp.CurrentTimestamp: ("current_timestamp", types.TIMESTAMP),
 }
+#: The functions and types of all words that call a function without parentheses if no column has the name.
+IMPLIED: Final[dict[str, tuple[str, pa.DataType]]] = {
+    **dict.fromkeys(("user", "current_user", "session_user"), ("current_user", types.STRING)),
+    **{name: (name, kind) for name, kind in CURRENT.values()},
+}
 
 
 def number(text: str, node: exp.Expr) -> Literal:
