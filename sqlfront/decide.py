@@ -17,11 +17,13 @@ from sqlfront_planner.plan_cache import with_literals
 from sqlfront_planner.planning import plan_logical, plan_small
 from sqlfront_planner.row_compiler.row_plan import RowPlan
 from sqlfront_planner.statement import parse
+from sqlfront_planner.statements.identifier_clauses import may_have_clauses
+from sqlfront_planner.statements.immediate_structs import ExecuteImmediate
 from sqlfront_planner.statements.structs import Explain, Query
 from sqlfront_values.lazy_modules import lazy_module
 
 if TYPE_CHECKING:
-    from sqlfront.commands import durable_way, ways
+    from sqlfront.commands import durable_way, immediate, ways
     from sqlfront.lanes import light
     from sqlfront.lanes.way import QueryWay, Way
     from sqlfront.observability.observation import Observation
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from sqlfront_planner.statements.structs import Statement
 else:
     durable_way = lazy_module("sqlfront.commands.durable_way")
+    immediate = lazy_module("sqlfront.commands.immediate")
     light = lazy_module("sqlfront.lanes.light")
     ways = lazy_module("sqlfront.commands.ways")
 
@@ -68,6 +71,10 @@ def _own_way(request: StatementRequest, context: "Context", replan: Replan | Non
             cached, literals = found
             values = (*arguments.values, *literals) if literals else arguments.values
             return _way_of(cached.plan, values, context)
+    if request.parsed is None and may_have_clauses(text):
+        named = immediate.named_request(request, context)
+        if named is not None:
+            return immediate.InnerWay(context, named, decide(named, context, replan))
     with context.watched(request.query), uncollected_if_long(text):
         statement = request.parsed or _parsed(text, request.observation)
         if isinstance(statement, Query):
@@ -75,6 +82,10 @@ def _own_way(request: StatementRequest, context: "Context", replan: Replan | Non
     if isinstance(statement, Explain):
         inner = replace(request, text=statement.query.text, parsed=statement.query)
         return ways.ExplainWay(context, statement, cast("QueryWay", decide(inner, context, replan)))
+    if isinstance(statement, ExecuteImmediate):
+        made, assigns = immediate.immediate_request(statement, request, context)
+        way = decide(made, context, replan) if assigns is None else ways.CommandWay(context, assigns)
+        return immediate.InnerWay(context, made, way)
     return ways.CommandWay(context, statement)
 
 

@@ -268,7 +268,7 @@ class Session(ClosingContext):
             if context.bases:
                 copies.follow(context)
             query = context.limited(text, timeout, query)
-            arguments = NO_ARGUMENTS if parameters is None else self.arguments(parameters)
+            arguments = self.arguments(parameters)
             request = StatementRequest(text, arguments, timeout, query, observation=observation)
             return walk(request, context)
         except Error as error:
@@ -278,9 +278,14 @@ class Session(ClosingContext):
             raise self.locate(evaluation_errors.foreign_error(error), text) from error
 
     def arguments(self, parameters: Parameters | Arguments | None) -> Arguments:
-        """Return ``parameters`` with their types, in the form that the planner takes. Naive datetimes are in
-        the time zone :attr:`parameter_zone`. Raises Error for a value that has no SQL type."""
-        return NO_ARGUMENTS if parameters is None else Arguments.of(parameters, self.parameter_zone)
+        """Return ``parameters`` with their types, in the form that the planner takes, and the session's SQL
+        variables; Arguments are returned unchanged. Naive datetimes are in the time zone
+        :attr:`parameter_zone`. Raises Error for a value that has no SQL type."""
+        if isinstance(parameters, Arguments):
+            return parameters
+        given = NO_ARGUMENTS if parameters is None else Arguments.of(parameters, self.parameter_zone)
+        variables = self.context.variables
+        return variables.added_to(given) if variables else given
 
     def locate(self, error: Error, text: str) -> Error:
         """Add to ``error`` the line and the caret that show its position in ``text``, and return the same
@@ -429,7 +434,7 @@ class Session(ClosingContext):
         """
         self.check_open()
         text = well_formed(text)
-        request = StatementRequest(text, NO_ARGUMENTS if args is None else self.arguments(args))
+        request = StatementRequest(text, self.arguments(args))
         try:
             return job_commands.submit(self.context, request, name, options or {})
         except Error as error:

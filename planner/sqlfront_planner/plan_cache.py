@@ -35,7 +35,7 @@ PlanT = TypeVar("PlanT")
 
 Skeleton = tuple[str, ...]
 #: The key of a shape: skeleton, codes of the literals' types and, if there are arguments, codes of the
-#: arguments' types, and the arguments' names.
+#: arguments' types, the arguments' names, and the session's variables.
 _ShapeKey = tuple[object, ...]
 
 
@@ -342,7 +342,7 @@ def _shape_key(
     if not arguments.values:
         return skeleton, kinds
     given = tuple([_CODES.get(id(kind)) or _code(kind) for kind in arguments.types[: arguments.given]])
-    return skeleton, kinds, given, arguments.names
+    return skeleton, kinds, given, arguments.names, arguments.variables
 
 
 def _key(
@@ -371,7 +371,7 @@ def arguments_key(arguments: Arguments, plan: CachedPlan[PlanT]) -> object:
     if plan.pinned or plan.sized or plan.bounded:
         values = _values(arguments, plan.pinned, plan.sized, plan.bounded)
     given = tuple([_code(arguments.types[place]) for place in range(arguments.given)])
-    return arguments.names, given, values
+    return arguments.names, given, values, arguments.variables
 
 
 def _values(

@@ -25,9 +25,10 @@ class Routine(msgspec.Struct, frozen=True, eq=False):
 
     ``returns``: the type of a scalar function's value, None for a table function, whose ``columns`` are the
     columns of its rows. ``time_zone``: the session's time zone when the function was made, in which the
-    body's TIMESTAMP literals are read. ``created``: when the function was made, in seconds since the epoch.
-    ``sees`` concerns a temporary function: the temporary relations that the body read when the function was
-    made, in lower case; any other name in the body means a permanent relation."""
+    body's TIMESTAMP literals are read. ``ansi``: whether ANSI mode was on then, which decides what the body
+    computes. ``created``: when the function was made, in seconds since the epoch. ``sees`` concerns a
+    temporary function: the temporary relations that the body read when the function was made, in lower case;
+    any other name in the body means a permanent relation."""
 
     name: str
     parameters: tuple[RoutineParameter, ...]
@@ -39,6 +40,7 @@ class Routine(msgspec.Struct, frozen=True, eq=False):
     deterministic: bool = True
     data_access: str = "CONTAINS SQL"
     time_zone: str | None = None
+    ansi: bool = True
     created: float = 0.0
     sees: frozenset[str] = frozenset()
 

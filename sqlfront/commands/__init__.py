@@ -4,8 +4,8 @@
 ``columns`` and ``renaming``), ``modification`` (with ``changes``), ``merging``, ``indexes``, ``directories``
 and ``caching`` (with ``copies``) change tables, views, directories and cached copies; ``inspection`` has SHOW
 and DESCRIBE; ``settings`` has SET and USE, ``schemas`` CREATE, DROP and COMMENT ON SCHEMA; ``routines``
-has SQL functions; ``killing`` ends other sessions' queries; ``jobs`` has the statements of durable
-jobs, ``spark_targets`` the tables of Spark that jobs fill.
+has SQL functions, ``variables`` SQL variables; ``killing`` ends other sessions' queries; ``jobs`` has the
+statements of durable jobs, ``spark_targets`` the tables of Spark that jobs fill.
 """
 
 import time
@@ -27,10 +27,12 @@ from sqlfront.commands import (
     schemas,
     settings,
     tables,
+    variables,
 )
 from sqlfront.commands.inspection import as_json, creation, describing, functions, listing, partitions
 from sqlfront.commands.run import CommandOutcome, StatementRun
 from sqlfront.results.result import Result
+from sqlfront_planner.statements.immediate_structs import ExecuteImmediate
 from sqlfront_planner.statements.merge_structs import Merge
 from sqlfront_planner.statements.routine_structs import CreateFunction, DropFunction
 from sqlfront_planner.statements.structs import (
@@ -92,6 +94,7 @@ from sqlfront_planner.statements.structs import (
     Update,
     UseDatabase,
 )
+from sqlfront_planner.statements.variable_structs import DeclareVariable, DropVariable, SetVariables
 from sqlfront_values.errors import InternalError
 
 
@@ -104,9 +107,9 @@ def run(run: StatementRun, statement: Statement) -> Result:
 
 def dispatch(run: StatementRun, statement: Statement) -> CommandOutcome:
     """Run the statement by the function for its class, and return the statement's outcome. Raises
-    InternalError for a query or EXPLAIN."""
+    InternalError for a query, EXPLAIN, and EXECUTE IMMEDIATE."""
     match statement:
-        case Query() | Explain():
+        case Query() | Explain() | ExecuteImmediate():
             raise InternalError("a query is no command")
         case CreateTable():
             return tables.create_table(run, statement)
@@ -122,6 +125,12 @@ def dispatch(run: StatementRun, statement: Statement) -> CommandOutcome:
             return routines.create_function(run, statement)
         case DropFunction():
             return routines.drop_function(run, statement)
+        case DeclareVariable():
+            return variables.declare(run, statement)
+        case SetVariables():
+            return variables.assign(run, statement)
+        case DropVariable():
+            return variables.drop(run, statement)
         case CreateSchema():
             return schemas.create_schema(run, statement)
         case DropSchema():

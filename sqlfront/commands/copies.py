@@ -11,7 +11,7 @@ misses no writer's rows.
 
 import logging
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Final
@@ -390,6 +390,14 @@ def callers(run: StatementRun, function: str, before: Catalog) -> tuple[TableEnt
     return _readers_of(run, _called(function), before)
 
 
+def variable_readers(run: StatementRun, variables: Sequence[str]) -> tuple[TableEntry, ...]:
+    """Return the catalog's entries of the views with a copy (CACHE TABLE) whose queries read one of the SQL
+    ``variables``, directly or through other copies."""
+    before = run.context.catalog
+    found = [each for name in variables for each in _readers_of(run, _variable(name), before)]
+    return tuple(dict.fromkeys(found))
+
+
 def _readers_of(run: StatementRun, name: str, before: Catalog) -> tuple[TableEntry, ...]:
     """Return the entries of the views with a copy that read ``name``, a name of :func:`_names`."""
     names, found = {name}, list[TableEntry]()
@@ -406,7 +414,8 @@ def _readers_of(run: StatementRun, name: str, before: Catalog) -> tuple[TableEnt
 
 def _names(run: StatementRun, entry: TableEntry, before: Catalog) -> frozenset[str]:
     """The lower-case names of the relations that a cached view's query reads, now or in the catalog
-    ``before``, and of the users' functions that it calls (:func:`_called`); empty for a cached table, and for
+    ``before``, and of the users' functions that it calls (:func:`_called`) and the variables
+    that it reads (:func:`_variable`); empty for a cached table, and for
     a query that can't be bound."""
     origin, context = origin_of(entry), run.context
     if isinstance(origin, TableEntry):
@@ -417,8 +426,14 @@ def _names(run: StatementRun, entry: TableEntry, before: Catalog) -> frozenset[s
             seen = catalog.seen_by(origin)
             bound = bind_query(parse_query(origin.sql), seen, context.bind_settings, run.arguments)
             read.update(map(str.lower, bound.relations))
+            read.update(map(_variable, bound.variables))
             read.update(_called(key.parts[-1]) for key in bound.lookups if isinstance(key, RoutineLookup))
     return frozenset(read)
+
+
+def _variable(name: str) -> str:
+    """Return the name of a SQL variable among the names of relations."""
+    return f"@{name.lower()}"
 
 
 def _called(function: str) -> str:

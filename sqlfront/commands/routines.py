@@ -30,7 +30,8 @@ def create_function(run: StatementRun, statement: CreateFunction) -> CommandOutc
     if not temporary:
         check_single_schema(statement.name)
         check_new_home(run, statement.name)
-    name = name_parts(statement.name)[-1].lower()
+    name = name_parts(statement.name)[-1]
+    name = name if temporary else name.lower()
     settings = run.context.bind_settings
     draft = Routine(
         name,
@@ -43,11 +44,15 @@ def create_function(run: StatementRun, statement: CreateFunction) -> CommandOutc
         statement.deterministic,
         statement.data_access,
         settings.time_zone,
+        settings.ansi,
         time.time(),
     )
-    checked = routine_creation.checked_routine(draft, catalog, settings, is_table=statement.is_table)
+    checked = routine_creation.checked_routine(
+        draft, catalog, settings, run.arguments, is_table=statement.is_table
+    )
     if not temporary:
-        for kind, names in (("VIEW", checked.relations), ("FUNCTION", checked.routines)):
+        referred = {"VIEW": checked.relations, "FUNCTION": checked.routines, "VARIABLE": checked.variables}
+        for kind, names in referred.items():
             if names:
                 raise _refers_to_temporary(name, names[0], kind)
     replaces, before = statement.mode is CreateMode.REPLACE, catalog.pinned()

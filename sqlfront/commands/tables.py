@@ -382,7 +382,8 @@ def _columns_of_view(
     """Bind the view's query; return the columns of the query, and the names of the temporary relations that
     it reads. If only Spark can run the query of a temporary view, return the names of the columns, from
     Spark, and None. Raises the binder's error, INVALID_TEMP_OBJ_REFERENCE for a permanent view that calls a
-    temporary function, and FoundElsewhere for one that reads a copy of a relation of Spark."""
+    temporary function or reads a variable, and FoundElsewhere for one that reads a copy of a relation of
+    Spark."""
     context = run.context
     try:
         bound = bind_query(query, context.catalog, context.bind_settings, run.arguments)
@@ -394,8 +395,9 @@ def _columns_of_view(
         if theirs is None:
             raise
         return tuple(theirs), None
-    if not view.temporary and bound.routines:
-        raise _refers_to_temporary(view, bound.routines[0], "FUNCTION")
+    for kind, names in (("FUNCTION", bound.routines), ("VARIABLE", bound.variables)):
+        if names and not view.temporary:
+            raise _refers_to_temporary(view, names[0], kind)
     if not view.temporary and context.spark is not None:
         context.spark.check_view(bound.plan)
     return bound.plan.schema, tuple(bound.temporary)

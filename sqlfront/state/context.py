@@ -14,6 +14,7 @@ import msgspec
 from sqlfront.config import Config
 from sqlfront.state.home import Home
 from sqlfront.state.options import Options
+from sqlfront.state.variables import Variables
 from sqlfront_engine.engine import Engine
 from sqlfront_engine.file_access import FileAccess
 from sqlfront_engine.jobs.query_run import QueryRun
@@ -43,8 +44,8 @@ class Context(msgspec.Struct, frozen=True, eq=False, weakref=True):
     statements may open. ``home``: the directory for tables without LOCATION. ``bases``: for each copy of a
     view, the state from which it was made (:class:`CopyBasis`), if other sessions can change the view's
     tables. ``spark``: the Spark session beside this session, None = none. ``observer``: the observer of the
-    statements, None = none. ``jobs``: the durable jobs of the session's job store, None = no store. The
-    engine ends when the context is garbage collected.
+    statements, None = none. ``jobs``: the durable jobs of the session's job store, None = no store.
+    ``variables``: the session's SQL variables. The engine ends when the context is garbage collected.
     """
 
     config: Config
@@ -59,6 +60,7 @@ class Context(msgspec.Struct, frozen=True, eq=False, weakref=True):
     spark: "SparkBeside | None"
     observer: "Observer | None" = None
     jobs: "JobService | None" = None
+    variables: Variables = msgspec.field(default_factory=Variables)
 
     @property
     def settings(self) -> Settings:

@@ -42,7 +42,6 @@ def test_statements_of_hive_are_refused_as_spark_does(sql: str) -> None:
         ("CREATE OR REPLACE TEMPORARY FUNCTION f AS 'x'", "CREATE TEMPORARY FUNCTION"),
         ("CREATE TABLE t (a INT DEFAULT 1)", "CREATE TABLE with DEFAULT"),
         ("CREATE TABLE t (a INT) SKEWED BY (a) ON (1)", "CREATE TABLE with SKEWED BY"),
-        ("EXECUTE IMMEDIATE 'SELECT 1'", "EXECUTE IMMEDIATE"),
         ("EXPLAIN COST SELECT 1", "EXPLAIN COST"),
         ("EXPLAIN INSERT INTO t VALUES (1)", "EXPLAIN of INSERT INTO"),
         ("TRUNCATE TABLE t PARTITION (a = 1)", "TRUNCATE TABLE with PARTITION"),

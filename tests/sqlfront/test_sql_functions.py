@@ -5,7 +5,7 @@ import pytest
 
 import sqlfront
 from sqlfront.session import Session
-from sqlfront_values.errors import ProgrammingError
+from sqlfront_values.errors import NotSupportedError, ProgrammingError
 
 TABLE = "CREATE TABLE t USING memory CLUSTERED BY (k) INTO 7 BUCKETS AS SELECT id AS k FROM range(50)"
 
@@ -113,3 +113,12 @@ def test_all_sessions_of_a_cluster_see_a_permanent_function() -> None:
         session.sql("DROP FUNCTION f")
         with pytest.raises(ProgrammingError):
             session.sql("SELECT f(1)")
+
+
+def test_a_function_keeps_the_ansi_mode_of_its_making(session: Session) -> None:
+    session.sql("CREATE TEMPORARY FUNCTION f(x STRING) RETURN CAST(x AS INT)")
+    session.sql("SET spark.sql.ansi.enabled = false")
+    with pytest.raises(NotSupportedError, match="ANSI"):
+        session.sql("SELECT f('a')")
+    session.sql("CREATE OR REPLACE TEMPORARY FUNCTION f(x STRING) RETURN CAST(x AS INT)")
+    assert value(session, "SELECT f('a')") is None

@@ -69,9 +69,9 @@ class Binding(msgspec.Struct, frozen=True):
     run, as the column of ``SELECT 5`` is named ``5``.
 
     ``relations`` are the names of the tables and views read, ``temporary`` the temporary relations among
-    them, ``routines`` the temporary functions called, ``lookups`` the catalog's lookups with the results,
-    ``snapshots`` the tables read with their versions. ``repeatable`` is False if the plan reads tables
-    outside of the catalog (``format.`path```).
+    them, ``routines`` the temporary functions called, ``variables`` the SQL variables read. ``lookups`` are
+    the catalog's lookups with the results, ``snapshots`` the tables read with their versions. ``repeatable``
+    is False if the plan reads tables outside of the catalog (``format.`path```).
     """
 
     plan: LogicalPlan
@@ -84,6 +84,7 @@ class Binding(msgspec.Struct, frozen=True):
     relations: tuple[str, ...]
     temporary: tuple[str, ...]
     routines: tuple[str, ...]
+    variables: tuple[str, ...]
     lookups: Lookups
     snapshots: tuple[tuple[Table, Snapshot], ...]
     repeatable: bool
@@ -138,6 +139,7 @@ def bind_query(
         tuple(dict.fromkeys(context.relations)),
         tuple(context.temporary),
         tuple(context.routines),
+        tuple(dict.fromkeys(context.variables)),
         pinned.lookups,
         tuple(context.snapshots()),
         not context.reads_paths,

@@ -27,6 +27,7 @@ from sqlfront_planner.recursion import LEVEL_LIMIT, ROW_LIMIT
 from sqlfront_planner.routines import Routine
 from sqlfront_planner.statistics.number_line import number_of
 from sqlfront_planner.tokens.marks import PositionalParameter
+from sqlfront_planner.variables import VariableSet, unqualified
 from sqlfront_values import types
 from sqlfront_values.errors import InternalError, ProgrammingError, spark_error
 from sqlfront_values.expressions import Cast, Expr, Literal, Parameter, RunValue, transform, walk
@@ -79,15 +80,17 @@ class Arguments(msgspec.Struct, frozen=True):
     """The values of a statement's parameters, by position (``?``) or by name (``:name``), with the values'
     types.
 
-    Named arguments are sorted by name, so that equal sets of names give equal plans. Values of lifted
-    literals (literals of the text that are treated as parameters) follow the user's arguments; ``lifted``
-    maps the literal's range in the text (start, end) to the position of its value.
+    Named arguments are sorted by name, so that equal sets of names give equal plans. The values of the
+    session's SQL ``variables`` (None: there are none) follow the user's arguments. Behind them are the values
+    of lifted literals (literals of the text that are treated as parameters); ``lifted`` maps the literal's
+    range in the text (start, end) to the position of its value.
     """
 
     values: tuple[object, ...] = ()
     types: tuple[pa.DataType, ...] = ()
     names: tuple[str, ...] | None = None
     lifted: Mapping[tuple[int, int], int] = MappingProxyType({})
+    variables: VariableSet | None = None
 
     @classmethod
     def of(
@@ -119,8 +122,23 @@ class Arguments(msgspec.Struct, frozen=True):
 
     @property
     def given(self) -> int:
-        """The number of the user's arguments, without the lifted literals of the text."""
+        """The number of the user's arguments and the session's variables, without the lifted literals of the
+        text."""
         return len(self.values) - len(self.lifted)
+
+    @property
+    def own(self) -> int:
+        """The number of the user's arguments; the variables follow them."""
+        return self.given - (0 if self.variables is None else len(self.variables))
+
+    def with_variables(self, variables: VariableSet, values: tuple[object, ...]) -> "Arguments":
+        """Return the user's arguments followed by the session's variables with these values. A null has the
+        type VOID here, so that it has plans of its own."""
+        kinds = [
+            types.VOID if value is None else variable.type
+            for variable, value in zip(variables.variables, values, strict=True)
+        ]
+        return Arguments((*self.values, *values), (*self.types, *kinds), self.names, self.lifted, variables)
 
     def with_room_for(self, literals: Sequence[tuple[int, int]]) -> "Arguments":
         """Return the arguments with a new position for each literal of the text in ``literals``, given by its
@@ -129,9 +147,8 @@ class Arguments(msgspec.Struct, frozen=True):
         count = len(self.values)
         lifted = {span: count + number for number, span in enumerate(literals)}
         nothing = (None,) * len(literals)
-        return Arguments(
-            (*self.values, *nothing), (*self.types, *(types.VOID for _ in literals)), self.names, lifted
-        )
+        kinds = (*self.types, *(types.VOID for _ in literals))
+        return Arguments((*self.values, *nothing), kinds, self.names, lifted, self.variables)
 
     def with_literals(self, literals: Mapping[int, Literal]) -> "Arguments":
         """Return the arguments with the values and types of ``literals``, which maps positions to
@@ -141,7 +158,7 @@ class Arguments(msgspec.Struct, frozen=True):
         values, kinds = list(self.values), list(self.types)
         for place, literal in literals.items():
             values[place], kinds[place] = literal.value, literal.type
-        return Arguments(tuple(values), tuple(kinds), self.names, self.lifted)
+        return Arguments(tuple(values), tuple(kinds), self.names, self.lifted, self.variables)
 
     def place(self, name: str) -> int | None:
         """Return the position of the argument for the parameter ``name``; None if the parameter has no
@@ -149,7 +166,7 @@ class Arguments(msgspec.Struct, frozen=True):
         arguments."""
         if isinstance(name, PositionalParameter):
             place = name.position
-            return place if self.names is None and place < self.given else None
+            return place if self.names is None and place < self.own else None
         return self.names.index(name) if self.names is not None and name in self.names else None
 
     def bound_place(self, name: str) -> int:
@@ -165,7 +182,7 @@ class Arguments(msgspec.Struct, frozen=True):
     def _known(self) -> str:
         if self.names:
             return f"There are arguments for {', '.join(':' + name for name in self.names)}."
-        return "There is 1 argument." if self.given == 1 else f"There are {self.given or 'no'} arguments."
+        return "There is 1 argument." if self.own == 1 else f"There are {self.own or 'no'} arguments."
 
 
 NO_ARGUMENTS: Final = Arguments()
@@ -328,7 +345,8 @@ class StatementContext(msgspec.Struct):
     ``zone`` is the session's time zone, as ``settings`` have it but for the query of a view that was made in
     another zone. ``routines_open`` are the SQL functions whose bodies are being bound, ``routines`` the names
     of the temporary ones called outside of other functions' bodies, ``created`` the function that the
-    statement creates.
+    statement creates. ``variables`` are the names of the SQL variables read, ``sees_variables`` is False in
+    permanent views and functions, which see none.
     """
 
     catalog: Catalog
@@ -361,6 +379,9 @@ class StatementContext(msgspec.Struct):
     routines: list[str] = msgspec.field(default_factory=list)
     created: Routine | None = None
     is_recursive: bool = False
+    variables: list[str] = msgspec.field(default_factory=list)
+    sees_variables: bool = True
+    _variables: dict[int, Expr] = msgspec.field(default_factory=dict)
     _repeatable: set[int] = msgspec.field(default_factory=set)
     _held: list[LogicalPlan] = msgspec.field(default_factory=list)
     _filled: dict[int, Literal] = msgspec.field(default_factory=dict)
@@ -435,9 +456,49 @@ class StatementContext(msgspec.Struct):
         """
         place = self.arguments.bound_place(name)
         data_type = self.arguments.types[place]
-        if data_type == types.VOID:
-            return Literal(types.VOID, self.pin(place))
+        if data_type == types.VOID or self.arguments.values[place] is None:
+            return Literal(data_type, self.pin(place))
         return Parameter(data_type, place, number_of(self.arguments.values[place]))
+
+    def variable(self, parts: tuple[str, ...]) -> tuple[Expr, tuple[str, ...]] | None:
+        """Return the expression of the SQL variable that a dotted name means, and the names of fields that
+        follow; None if the session has no such variable. The expression is a parameter of the plan, or a
+        typed NULL; a variable of a whole number is cast to its own type, since it isn't a literal beside a
+        decimal."""
+        known = self.arguments.variables
+        if known is None or not self.sees_variables:
+            return None
+        for name, *fields in (unqualified(parts), parts):
+            place = known.place(name)
+            if place is None:
+                continue
+            variable, index = known.variables[place], self.arguments.own + place
+            self.variables.append(variable.name)
+            if place not in self._variables:
+                self._variables[place] = self._variable(variable.type, index)
+            return self._variables[place], tuple(fields)
+        return None
+
+    def _variable(self, kind: pa.DataType, index: int) -> Expr:
+        if self.arguments.values[index] is None:
+            return Literal(kind, self.pin(index))
+        parameter = Parameter(kind, index, number_of(self.arguments.values[index]))
+        return Cast(kind, parameter) if types.is_integral(kind) else parameter
+
+    def variable_of(self, expression: Expr) -> tuple[str, Literal] | None:
+        """Return the name of the SQL variable that the expression is, and the variable's value, on which the
+        plan depends from now on; None for any other expression."""
+        known = self.arguments.variables
+        for place, found in self._variables.items():
+            if found is expression and known is not None:
+                variable = known.variables[place]
+                return variable.name, Literal(variable.type, self.pin(self.arguments.own + place))
+        return None
+
+    def reads_variable(self, expression: Expr) -> bool:
+        """Return whether the expression reads a SQL variable."""
+        found = [id(item) for item in self._variables.values()]
+        return any(id(item) in found for item in walk(expression))
 
     def title(self, name: str, column: int) -> Expr:
         """Return the expression of the parameter ``name``, which alone forms the result column with the
@@ -502,6 +563,8 @@ class StatementContext(msgspec.Struct):
         """Return a bound of the number of rows that ``expression``, a parameter of the user, has as its
         value, and record in ``bounded`` that the plan depends on the bound. Return None for any other
         expression, and for a value that is no number of rows."""
+        if self._variables and isinstance(expression, Cast) and expression.operand.type == expression.type:
+            expression = expression.operand  # a variable
         if not isinstance(expression, Parameter) or expression.type != types.INT:
             return None
         place = expression.index

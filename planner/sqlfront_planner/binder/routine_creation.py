@@ -1,14 +1,14 @@
 """Checks of a new SQL function: its parameters, their defaults, and its body, which also tells the types that
 RETURNS leaves out."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 import msgspec
 from msgspec.structs import replace
 from sqlglot import exp
 
-from sqlfront_planner.binder.context import NO_ARGUMENTS, BindSettings, StatementContext
+from sqlfront_planner.binder.context import Arguments, BindSettings, StatementContext
 from sqlfront_planner.binder.expressions.casts import explicit_cast
 from sqlfront_planner.binder.expressions.expression_binder import Clause, ExpressionBinder
 from sqlfront_planner.binder.generator_calls import generator_of
@@ -31,24 +31,26 @@ _INVALID: Final = "User defined function is invalid: "
 
 class CheckedRoutine(msgspec.Struct, frozen=True):
     """A new function with complete types, and the temporary ``relations`` and ``routines`` that its body
-    names."""
+    names, and the SQL ``variables``."""
 
     routine: Routine
     relations: tuple[str, ...]
     routines: tuple[str, ...]
+    variables: tuple[str, ...]
 
 
 def checked_routine(
-    routine: Routine, catalog: Catalog, settings: BindSettings, *, is_table: bool
+    routine: Routine, catalog: Catalog, settings: BindSettings, arguments: Arguments, *, is_table: bool
 ) -> CheckedRoutine:
     """Check a new function, and return it with the types that follow from its body. ``routine`` has the types
-    of RETURNS, as far as the statement has them; ``is_table``: the function is a table function.
+    of RETURNS, as far as the statement has them; ``arguments`` have the session's variables; ``is_table``:
+    the function is a table function.
 
     Raises Spark's errors for wrong parameters (DUPLICATE_ROUTINE_PARAMETER_NAMES and others), for wrong
     bodies (USER_DEFINED_FUNCTIONS.*), and the binder's errors for the body."""
     _check_names(routine.name, routine.parameters, "PARAMETER_NAMES", "parameter list")
     _check_names(routine.name, routine.columns, "RETURNS_COLUMNS", "RETURNS clause column list")
-    context = StatementContext(catalog.pinned(), settings, NO_ARGUMENTS, created=routine)
+    context = StatementContext(catalog.pinned(), settings, arguments, created=routine)
     queries = QueryBinder(context)
     try:
         _check_defaults(queries, routine)
@@ -58,7 +60,7 @@ def checked_routine(
     relations, routines = tuple(context.temporary), tuple(context.routines)
     if made.temporary:
         made = replace(made, sees=frozenset(map(str.lower, relations)))
-    return CheckedRoutine(made, relations, routines)
+    return CheckedRoutine(made, relations, routines, tuple(context.variables))
 
 
 def _check_names(name: str, items: Sequence[RoutineParameter], condition: str, place: str) -> None:
@@ -101,15 +103,17 @@ def _check_defaults(queries: QueryBinder, routine: Routine) -> None:
 def _check_plain(tree: exp.Expr, shown: str) -> None:
     """Raise CANNOT_CONTAIN_COMPLEX_FUNCTIONS if an expression outside of its subqueries has an aggregate, a
     window function or a generator."""
-    if any(map(_is_complex, _outside_of_queries(tree))):
+    if is_complex(tree):
         raise failure(
             "USER_DEFINED_FUNCTIONS.CANNOT_CONTAIN_COMPLEX_FUNCTIONS",
             f"{_INVALID}SQL scalar function cannot contain aggregate/window/generate functions: {shown}",
         )
 
 
-def _outside_of_queries(tree: exp.Expr) -> Iterator[exp.Expr]:
-    return tree.walk(prune=lambda item: isinstance(item, exp.Query))
+def is_complex(tree: exp.Expr) -> bool:
+    """Return whether an expression, outside of its subqueries, has an aggregate, a window function or a
+    generator."""
+    return any(map(_is_complex, tree.walk(prune=lambda item: isinstance(item, exp.Query))))
 
 
 def _is_complex(node: exp.Expr) -> bool:

@@ -13,11 +13,13 @@ from functools import cache, partial
 from typing import Final
 
 import lark
+import pyarrow as pa
 
 from sqlfront_planner.routines import RoutineParameter
-from sqlfront_planner.statements import merge_parser, modification_parser, routine_parser
+from sqlfront_planner.statements import merge_parser, modification_parser, routine_parser, variable_parser
 from sqlfront_planner.statements.command_builder import StatementBuilder
 from sqlfront_planner.statements.grammar_parser import grammar_text, load_parser
+from sqlfront_planner.statements.immediate_parser import parse_immediate
 from sqlfront_planner.statements.query_parser import lead
 from sqlfront_planner.statements.structs import (
     CreateJob,
@@ -66,6 +68,8 @@ _GRAMMAR_WORDS: Final = frozenset(
         "RESUME",
     )
 )
+#: The first words of statements about SQL variables.
+_VARIABLE_WORDS: Final = frozenset({"DECLARE", "SET", "DROP"})
 #: Tokens that end a statement's name, besides a name and a sign.
 _NAME_ENDS: Final = frozenset({"FROM", "SELECT", "VALUES", "WITH", "(", "<string>", "<integer>"})
 #: Words that name a statement at most, as in ``SHOW CREATE TABLE``.
@@ -118,6 +122,10 @@ def parse_command(sql: str, word: str, start: int, parse_from: ParseFrom) -> Sta
         return routine_parser.parse_function(sql, start, partial(_routine_column, parse_from=parse_from))
     if word in ("MERGE", "WITH"):
         return merge_parser.parse_merge(sql, start)
+    if word == "EXECUTE":
+        return parse_immediate(sql, start)
+    if word in _VARIABLE_WORDS and variable_parser.is_about_variable(sql, start):
+        return variable_parser.parse_variable(sql, start, partial(_variable_type, parse_from=parse_from))
     if word == "REFRESH" and (path := _refreshed_path(sql, start)) is not None:
         return path
     if word not in _GRAMMAR_WORDS:
@@ -137,6 +145,11 @@ def parse_command(sql: str, word: str, start: int, parse_from: ParseFrom) -> Sta
         raise
     assert isinstance(statement, Statement)
     return statement
+
+
+def _variable_type(text: str, parse_from: ParseFrom) -> pa.DataType:
+    """Parse the type of a SQL variable."""
+    return _routine_column(f"`variable` {text}", parse_from).type
 
 
 def _routine_column(text: str, parse_from: ParseFrom) -> RoutineParameter:

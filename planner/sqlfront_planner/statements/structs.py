@@ -8,9 +8,11 @@ import pyarrow as pa
 
 from sqlfront_planner.relation_details import NO_COMMENTS, NO_DETAILS, ColumnComments, RelationDetails
 from sqlfront_planner.statements.create_mode import CreateMode
+from sqlfront_planner.statements.immediate_structs import ExecuteImmediate
 from sqlfront_planner.statements.merge_structs import Merge
 from sqlfront_planner.statements.query import Query as Query  # noqa: PLC0414 - a struct of this module, which Merge needs, too
 from sqlfront_planner.statements.routine_structs import CreateFunction, DropFunction
+from sqlfront_planner.statements.variable_structs import DeclareVariable, DropVariable, SetVariables
 
 
 class ExplainMode(Enum):
@@ -623,6 +625,10 @@ Statement = (
     | KillQuery
     | CreateFunction
     | DropFunction
+    | ExecuteImmediate
+    | DeclareVariable
+    | SetVariables
+    | DropVariable
     | CreateJob
     | ExplainJob
     | ShowJobs

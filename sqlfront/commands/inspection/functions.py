@@ -36,7 +36,7 @@ def show_functions(run: StatementRun, statement: ShowFunctions) -> CommandOutcom
     names = [name for name in found if matches(name, statement.pattern)]
     if statement.scope != FunctionScope.SYSTEM:
         known = run.context.catalog.routines()
-        names += [".".join(each.parts) for each in known if matches(each.name, statement.pattern)]
+        names += [".".join(each.parts).lower() for each in known if matches(each.name, statement.pattern)]
     return shown(_FUNCTIONS, [(name,) for name in sorted(names)])
 
 
@@ -78,7 +78,7 @@ def _lines(routine: Routine, *, extended: bool) -> list[str]:
         shown["Deterministic"] = [str(routine.deterministic).lower()]
         shown["Data Access"] = [routine.data_access]
         zone = [] if routine.time_zone is None else [f"spark.sql.session.timeZone={routine.time_zone}"]
-        shown["Configs"] = ["spark.sql.ansi.enabled=true", *zone]
+        shown["Configs"] = [f"spark.sql.ansi.enabled={str(routine.ansi).lower()}", *zone]
         shown["Create Time"] = [datetime.fromtimestamp(routine.created, UTC).strftime(_CREATED)]
         shown["Body"] = [routine.body]
     width = max(map(len, shown)) + 2

@@ -45,11 +45,12 @@ class AggregateCalls:
     def __init__(self, calls: Sequence[AggregateCall], settings: Settings) -> None:
         self._settings = settings
         self._numbers: dict[tuple[Expr, bool], int] = {}
+        self._items: list[tuple[Expr, bool]] = []
         self._calls = [self._prepare(call) for call in calls]
         self._evaluators: tuple[Evaluator, ...] = compile_expressions(
-            tuple(expression for expression, _ in self._numbers),
+            tuple(expression for expression, _ in self._items),
             settings,
-            frozenset(number for (_, compact), number in self._numbers.items() if compact),
+            frozenset(number for number, (_, compact) in enumerate(self._items) if compact),
         )
         self.accumulators = [call.accumulator for call in self._calls]
 
@@ -112,7 +113,16 @@ class AggregateCalls:
     def _number(self, expression: Expr, *, compact: bool = False) -> int:
         """Return the position of the expression's evaluator; equal expressions share an evaluator.
         ``compact``: wide decimals may come as unscaled values in 64 bits (:func:`compile_expressions`)."""
-        return self._numbers.setdefault((expression, compact), len(self._numbers))
+        item = expression, compact
+        try:
+            known = self._numbers.get(item)
+            if known is None:
+                known = self._numbers[item] = len(self._items)
+                self._items.append(item)
+        except TypeError:  # a literal that can't be hashed, such as an array
+            known = len(self._items)
+            self._items.append(item)
+        return known
 
     def _update(self, call: _Call, rows: Rows, groups: Groups, known: dict[int, pa.Array]) -> list[pa.Array]:
         if call.filter is not None:

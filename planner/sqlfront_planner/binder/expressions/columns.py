@@ -110,6 +110,8 @@ def resolve(binder: ExpressionBinder, parts: tuple[str, ...], node: exp.Expr) ->
         expression = _parameter(binder, parts, node)
     if expression is None and len(parts) == 1:
         expression = _implied(binder, parts[0].lower(), node)
+    if expression is None and (found := binder.context.variable(parts)) is not None:
+        expression = _fields(binder, *found, node)
     if expression is None and output is not None and binder.inside_aggregate:
         allows_aggregates = is_order or binder.clause is Clause.HAVING
         if allows_aggregates and output.expressions.get(parts[0].lower()):

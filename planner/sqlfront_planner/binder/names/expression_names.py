@@ -14,13 +14,19 @@ import pyarrow as pa
 from sqlglot import exp
 
 from sqlfront_planner.binder.context import MovedBy
-from sqlfront_planner.binder.names import call_names, lambda_names, routine_names, window_names
+from sqlfront_planner.binder.names import (
+    call_names,
+    lambda_names,
+    routine_names,
+    variable_names,
+    window_names,
+)
 from sqlfront_planner.binder.trees import chains, interval_literals, precedence, type_names
 from sqlfront_planner.binder.trees.constants import CURRENT, IMPLIED, constant_text, negative_literal, number
 from sqlfront_planner.binder.trees.handlers import extraction_of, field_name, parts_of, unparenthesized
 from sqlfront_planner.tokens.marks import NotNullMark, ShiftRightUnsigned, UnaryPlus
 from sqlfront_values import evaluate, types
-from sqlfront_values.expressions import Cast, Literal
+from sqlfront_values.expressions import Cast, Expr, Literal
 from sqlfront_values.stacks import on_fresh_stack
 
 if TYPE_CHECKING:
@@ -270,9 +276,18 @@ def _column(node: exp.Expr, binder: "Binder") -> str:
         match = parent.resolve(parts) if parent is not None else None
         if match is None and node.name.lower() == "grouping__id":
             return "grouping_id()"
+        if match is None and (found := binder.context.variable(parts)) is not None:
+            return _variable(*found, binder)
         if match is None:
             return ".".join(parts) if len(parts) == 1 else parts[-1]
     return ".".join(parts[match.parts - 1 :])
+
+
+def _variable(expression: Expr, fields: tuple[str, ...], binder: "Binder") -> str:
+    """Return the text of a SQL variable, or of a field of its value."""
+    described = binder.context.variable_of(expression)
+    assert described is not None
+    return ".".join((variable_names.variable_text(*described, binder.context.settings.evaluation), *fields))
 
 
 def _cast(node: exp.Expr, binder: "Binder") -> str:

@@ -227,15 +227,17 @@ def _view_query(queries: Queries, entry: ViewEntry, node: exp.Table) -> BoundQue
     before, catalog, literals = context.views_open, context.catalog, context.literals
     settings, zone = context.settings, entry.time_zone or context.zone
     ansi = settings.ansi if entry.ansi is None else entry.ansi
+    sees_variables = context.sees_variables
     context.views_open, context.literals = (*before, name), {}  # positions refer to the view's text
     context.catalog, context.settings = catalog.seen_by(entry), replace(settings, time_zone=zone, ansi=ansi)
+    context.sees_variables = sees_variables and entry.temporary
     try:
         bound = queries.alone().bind(parse_query(entry.sql).tree)
         if ansi != settings.ansi:
             bound = BoundQuery(_in_own_mode(queries, bound.plan, entry), bound.names)
     finally:
         context.views_open, context.catalog, context.literals = before, catalog, literals
-        context.settings = settings
+        context.settings, context.sees_variables = settings, sees_variables
     if zone != context.zone:
         refuse_other_zone(entry.name, bound.plan)
     plan = as_created(bound.plan, bound.names, entry)

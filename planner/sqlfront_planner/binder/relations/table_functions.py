@@ -62,7 +62,8 @@ def _constant(queries: Queries, node: exp.Expr, place: int) -> int:
     UNEXPECTED_INPUT_TYPE for null and for a type that can't be cast, NON_FOLDABLE_ARGUMENT for an expression
     that isn't constant."""
     binder = ExpressionBinder(queries, EMPTY_SCOPE, Clause.RANGE)
-    known = queries.context.constant(binder.bind(node), node)
+    bound = binder.bind(node)
+    known = None if queries.context.reads_variable(bound) else queries.context.constant(bound, node)
     if known is None:
         raise failure(
             "NON_FOLDABLE_ARGUMENT",

@@ -69,13 +69,18 @@ def check_cycle(context: StatementContext, routine: Routine) -> None:
 def opened(context: StatementContext, routine: Routine) -> Iterator[None]:
     """Return a context in which the statement binds the body of ``routine``: names of relations and functions
     mean what the body sees, and literals stay, since positions refer to the body's text. Errors lose their
-    positions. While a function is being created, its body sees all temporary relations and functions."""
+    positions. While a function is being created, its body sees all temporary relations and functions. Raises
+    NotSupportedError for a function made while ANSI mode was otherwise."""
     name = ".".join(routine.parts)
+    if routine.ansi != context.settings.ansi:
+        raise unsupported("A SQL function that was made in the other ANSI mode")
     before = context.routines_open, context.catalog, context.literals, context.settings
+    sees_variables = context.sees_variables
     zone = routine.time_zone or context.zone
     context.routines_open, context.literals = (*context.routines_open, name), {}
     if routine is not context.created:
         context.catalog = context.catalog.seen_by(routine)
+        context.sees_variables = sees_variables and routine.temporary
     context.settings = replace(context.settings, time_zone=zone)
     try:
         yield
@@ -84,6 +89,7 @@ def opened(context: StatementContext, routine: Routine) -> Iterator[None]:
         raise
     finally:
         context.routines_open, context.catalog, context.literals, context.settings = before
+        context.sees_variables = sees_variables
 
 
 def scalar_body(queries: Queries, routine: Routine, scope: Scope, node: exp.Expr) -> Expr:
