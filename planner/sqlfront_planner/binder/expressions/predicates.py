@@ -41,6 +41,8 @@ _MIRRORED: Final = {
     "greater": "less",
     "greater_equal": "less_equal",
 }
+#: Comparisons for which Spark never casts a boolean to a number.
+_ORDERING: Final = frozenset({exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Between})
 #: Digits: every whole number of at most this many digits is a bigint (the largest bigint has 19).
 _BIGINT_DIGITS: Final = 18
 PATTERNS: Final[dict[type[exp.Expr], str]] = {exp.Like: "like", exp.ILike: "ilike", exp.RegexpLike: "rlike"}
@@ -92,8 +94,8 @@ def comparable(binder: ExpressionBinder, left: Expr, right: Expr, node: exp.Expr
     DATATYPE_MISMATCH.BINARY_OP_DIFF_TYPES, or .INVALID_ORDERING_TYPE for a type without an order."""
     if left.type == right.type and not pa.types.is_nested(left.type) and not types.is_variant(left.type):
         return left, right
-    if not binder.context.coercion.ansi and _is_truth_of_number(left.type, right.type):
-        raise unsupported("A boolean compared with a number", node)
+    if not binder.context.coercion.ansi and type(node) not in _ORDERING:
+        left, right = _as_number(binder, left, right, node), _as_number(binder, right, left, node)
     left, right = _in_decimal(binder, left, right), _in_decimal(binder, right, left)
     numbers = is_numeric(left.type) and is_numeric(right.type)
     compared_type = binder.context.coercion.compared_type
@@ -126,8 +128,16 @@ def comparable(binder: ExpressionBinder, left: Expr, right: Expr, node: exp.Expr
     return cast_to(left, kind), cast_to(right, kind)
 
 
-def _is_truth_of_number(left: pa.DataType, right: pa.DataType) -> bool:
-    return (left == BOOLEAN and is_numeric(right)) or (is_numeric(left) and right == BOOLEAN)
+def _as_number(binder: ExpressionBinder, operand: Expr, other: Expr, node: exp.Expr) -> Expr:
+    """Return a boolean that is compared for equality with a number, cast to the number's type, as Spark does
+    with ANSI mode off; any other operand unchanged. Raises NotSupportedError beside the literals 0 and 1, for
+    which Spark puts the boolean itself, also in the names of columns."""
+    if operand.type != BOOLEAN or not is_numeric(other.type):
+        return operand
+    known = binder.context.known_value(other)
+    if isinstance(known, Literal) and known.value in (0, 1):
+        raise unsupported("A boolean compared with the literal 0 or 1", node)
+    return cast_to(operand, other.type)
 
 
 def _in_decimal(binder: ExpressionBinder, operand: Expr, other: Expr) -> Expr:
