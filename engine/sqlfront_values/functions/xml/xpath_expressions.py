@@ -128,28 +128,26 @@ class LocationStep(msgspec.Struct, frozen=True):
     """A step of a path: the nodes on an ``axis`` from a node that the ``test`` lets through, and of these the
     ones for which the predicates are true.
 
-    ``anywhere``: the step follows ``//``.
+    ``whole_names``: names with a prefix don't match.
     """
 
     axis: str
     test: NodeTest
     predicates: tuple[XPathExpression, ...] = ()
-    anywhere: bool = False
+    whole_names: bool = False
 
     def nodes(self, node: Node) -> list[Node]:
-        """Return the nodes from one node, in document order. Raises NotSupportedError for names with a prefix
-        that the JDK finds only by some ways of evaluation."""
+        """Return the nodes from one node, in document order."""
         found = _AXES[self.axis](node)
         test = self.test
         if not test.any_kind:
             main = NodeKind.ATTRIBUTE if self.axis == "attribute" else NodeKind.ELEMENT
             kind, name = test.kind or main, test.name
             found = [each for each in found if each.kind is kind]
-            if name is not None:
+            if self.whole_names:
+                found = [each for each in found if each.name == name]
+            elif name is not None:
                 found = [each for each in found if each.local_name == name]
-                indirect = self.anywhere or self.axis not in _DIRECT
-                if indirect and any(each.name != name for each in found):
-                    raise NotSupportedError(f"XPath's // or an axis to a name with a prefix ({name})")
         found = filtered(found, self.predicates)
         return found[::-1] if self.axis in _REVERSE else found
 
@@ -267,7 +265,5 @@ _AXES: Final[dict[str, Callable[[Node], list[Node]]]] = {
     "following": _following,
     "preceding": _preceding,
 }
-#: Axes on which the JDK finds a name whatever its prefix.
-_DIRECT: Final = frozenset({"child", "attribute"})
 _REVERSE: Final = frozenset({"ancestor", "ancestor-or-self", "preceding-sibling", "preceding"})
 AXES: Final = frozenset(_AXES)

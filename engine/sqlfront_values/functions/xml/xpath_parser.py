@@ -4,6 +4,8 @@ import re
 from functools import lru_cache
 from typing import Final
 
+from msgspec.structs import replace
+
 from sqlfront_values.errors import DataError, NotSupportedError
 from sqlfront_values.functions.xml.documents import NodeKind
 from sqlfront_values.functions.xml.xpath_expressions import (
@@ -50,6 +52,7 @@ _UNBUILT: Final = frozenset(
     | {"system-property", "unparsed-entity-uri"}
 )
 _EVERY: Final = LocationStep("descendant-or-self", NodeTest(any_kind=True))
+_HERE: Final = LocationStep("self", NodeTest(any_kind=True))
 _END: Final = ("end", "")
 
 _Token = tuple[str, str]
@@ -134,10 +137,10 @@ class _Parser:
             self._place += 1
             if text == "/" and not self._begins_step():
                 return Path((), absolute=True)
-            return Path(self._steps(anywhere=text == "//"), absolute=True)
+            return Path(_searching(self._steps(anywhere=text == "//"), absolute=True), absolute=True)
         primary = self._primary()
         if primary is None:
-            return Path(self._steps())
+            return Path(_searching(self._steps(), absolute=False))
         predicates = self._predicates()
         separator = self._accept("/", "//")
         if isinstance(primary, Constant) and (predicates or separator):
@@ -192,7 +195,8 @@ class _Parser:
 
     def _steps(self, *, anywhere: bool = False) -> tuple[LocationStep, ...]:
         """Parse steps up to the end of the path; ``anywhere``: those behind ``//``."""
-        steps = [_EVERY, self._step(anywhere=True)] if anywhere else [self._step()]
+        steps = [_EVERY] if anywhere else []
+        steps.append(self._step())
         while separator := self._accept("/", "//"):
             if not self._begins_step():
                 raise self._error("A location step was expected following the '/' or '//' token.")
@@ -200,10 +204,10 @@ class _Parser:
                 if steps[-1].axis.startswith("descendant"):
                     raise NotSupportedError(f"XPath's // behind the axis {steps[-1].axis} is not supported")
                 steps.append(_EVERY)
-            steps.append(self._step(anywhere=separator == "//"))
+            steps.append(self._step())
         return tuple(steps)
 
-    def _step(self, *, anywhere: bool = False) -> LocationStep:
+    def _step(self) -> LocationStep:
         for abbreviation, axis in ((".", "self"), ("..", "parent")):
             if self._accept(abbreviation):
                 if self._next() == ("sign", "["):
@@ -219,7 +223,7 @@ class _Parser:
             if axis not in AXES:
                 raise self._error(f"illegal axis name: {axis}")
             self._expect("::")
-        return LocationStep(axis, self._test(), self._predicates(), anywhere)
+        return LocationStep(axis, self._test(), self._predicates())
 
     def _test(self) -> NodeTest:
         if self._accept("*"):
@@ -252,6 +256,18 @@ class _Parser:
             raise self._error(f"A name was expected, but found: {text or 'the end'}")
         self._place += 1
         return text
+
+
+def _searching(steps: tuple[LocationStep, ...], *, absolute: bool) -> tuple[LocationStep, ...]:
+    """Return the steps of a path. If the path is nothing but ``//name`` or ``.//name``, the JDK looks for the
+    whole name, though it looks for names behind their prefixes otherwise."""
+    last = steps[-1]
+    before = steps[:-1] if absolute else steps[1:-1] if steps[0] == _HERE else None
+    is_search = before == (_EVERY,) and last.axis == "child"
+    is_search = is_search or (absolute and before == () and last.axis == "descendant")
+    if not is_search or last.predicates or last.test.name is None:
+        return steps
+    return (*steps[:-1], replace(last, whole_names=True))
 
 
 def _tokens(text: str) -> list[_Token]:
