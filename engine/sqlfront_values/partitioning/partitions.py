@@ -65,6 +65,12 @@ def hash_columns(columns: Sequence[pa.Array], length: int) -> npt.NDArray[np.int
     return hashes.view(np.int32)
 
 
+def seeded_hashes(column: pa.Array, seeds: Hashes) -> Hashes:
+    """Return Spark's hash of each value of a column, each from a seed of its own; a null's hash is the
+    seed."""
+    return _hash_column(column, seeds, uniform=False)
+
+
 def _hash_column(column: pa.Array, seeds: Hashes, *, uniform: bool) -> Hashes:
     """Hash the value of each row, with the row's seed as the start, and return the hashes; a null's hash is
     the seed. ``uniform`` is True if all seeds are equal: then equal values have equal hashes."""

@@ -43,6 +43,7 @@ _COUNTS = frozenset(
         "grouping",
         "regr_count",
         "bitmap_construct_agg",
+        "count_min_sketch",
         "hll_sketch_agg",
         "hll_union_agg",
         "theta_sketch_agg",

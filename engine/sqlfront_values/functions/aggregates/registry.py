@@ -13,6 +13,7 @@ from sqlfront_values.functions.aggregates.aggregate_function import AggregateFun
 from sqlfront_values.functions.aggregates.entries import (
     bitmaps,
     estimates,
+    frequencies,
     lists,
     single_values,
     sketches,
@@ -45,5 +46,16 @@ def _register(*functions: AggregateFunction) -> None:
             _AGGREGATES[name] = replace(function, name=name)
 
 
-for _entries in (sums, single_values, statistics, lists, bitmaps, estimates, sketches, vectors, variants):
+for _entries in (
+    sums,
+    single_values,
+    statistics,
+    lists,
+    bitmaps,
+    estimates,
+    frequencies,
+    sketches,
+    vectors,
+    variants,
+):
     _register(*_entries.FUNCTIONS)

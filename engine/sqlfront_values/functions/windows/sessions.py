@@ -13,8 +13,9 @@ def merged_sessions(starts: Integers, ends: Integers, partitions: Integers) -> t
     each session's partition. A session that starts at or before the latest end of the sessions before it
     belongs to theirs.
 
-    >>> merged_sessions(np.array([1, 3, 9]), np.array([3, 4, 10]), np.array([0, 0, 0]))
-    (array([1, 1, 9]), array([4, 4, 10]))
+    >>> merged = merged_sessions(np.array([1, 3, 9]), np.array([3, 4, 10]), np.array([0, 0, 0]))
+    >>> [part.tolist() for part in merged]
+    [[1, 1, 9], [4, 4, 10]]
     """
     length = len(starts)
     if not length:

@@ -11,7 +11,7 @@ from sqlfront_planner.binder.collected_calls import AggregateOutput, GroupingCal
 from sqlfront_planner.binder.expressions import arguments as call_arguments
 from sqlfront_planner.binder.expressions.columns import known_outputs, unresolved
 from sqlfront_planner.binder.expressions.expression_binder import Clause, ExpressionBinder, cast_to
-from sqlfront_planner.binder.functions import ordered_sets
+from sqlfront_planner.binder.functions import aggregate_bounds, ordered_sets
 from sqlfront_planner.binder.scope import columns_of_star
 from sqlfront_planner.binder.trees.handlers import failure, handles, refuse_unknown, unsupported
 from sqlfront_planner.expressions.rewriting import is_deterministic
@@ -197,7 +197,7 @@ def aggregate_call(
     elif entry.written is not None:
         written = len(entry.arguments) - entry.optional
         call_arguments.check_count(name, len(operands), written, entry.written, node)
-    operands = _with_numbers(name, operands)
+    operands = aggregate_bounds.measured(binder, name, _with_numbers(name, operands), node)
     _refuse_unbuilt(name, operands, node)
     if ignore_nulls is not None:
         operands = _with_nulls_clause(name, operands, node, ignore=ignore_nulls)
@@ -213,6 +213,7 @@ def aggregate_call(
         node,
         entry.constant_condition,
     )
+    aggregate_bounds.check_bounds(binder, name, arguments, node)
     if distinct and not all(is_orderable(item.type) for item in arguments):
         raise unsupported("DISTINCT of maps or variants", node)
     if name in _COMPARING:
