@@ -26,6 +26,17 @@ pytestmark = pytest.mark.xdist_group("modification faults")
 
 ROWS = 3000
 UPDATE = "UPDATE t SET n = n + 1"
+#: Other statements with the effect of UPDATE.
+OTHERS = {
+    "MERGE": f"MERGE INTO t USING (SELECT id FROM range({ROWS})) AS s ON t.k = s.id"
+    " WHEN MATCHED THEN UPDATE SET k = s.id, n = n + 1",
+    "MERGE that moves rows": f"MERGE INTO t USING (SELECT id FROM range({ROWS})) AS s ON t.k = s.id"
+    f" WHEN MATCHED THEN UPDATE SET k = {ROWS - 1} - s.id, n = n + 1",
+    "MERGE of some rows": f"MERGE INTO t USING (SELECT id AS k FROM range(0, {ROWS}, 2)) AS s ON t.k = s.k"
+    " WHEN MATCHED AND t.k % 4 = 0 THEN UPDATE SET n = n + 1 WHEN MATCHED THEN UPDATE SET k = t.k, n = t.n + 1"
+    " WHEN NOT MATCHED BY SOURCE THEN UPDATE SET n = n + 1",
+    "INSERT OVERWRITE": "INSERT OVERWRITE t SELECT k, n + 1 FROM t",
+}
 #: What may come instead of an answer: lost members, a changed cluster, lost partitions.
 TOLERATED = ("08006", "40001", "58030")
 
@@ -209,6 +220,32 @@ def test_a_member_killed_during_an_update(town: Town, step: str) -> None:
         town.fill()
 
 
+@pytest.mark.cluster
+@pytest.mark.parametrize("name", OTHERS)
+@pytest.mark.parametrize("step", STEPS)
+def test_a_member_killed_during_a_change_of_a_table_with_backups(town: Town, step: str, name: str) -> None:
+    """The rows of the third member are in its backup, too: the table has all old rows or all new ones."""
+    town.connection.execute(
+        "CREATE OR REPLACE TABLE b (k BIGINT, n BIGINT) USING memory CLUSTERED BY (k) OPTIONS (backups 1)"
+    )
+    third = town.add()
+    town.placed("f", "t", "b")
+    town.connection.execute(f"INSERT OVERWRITE b SELECT id, 5 FROM range({ROWS})")
+    statement = OTHERS[name].replace(" t ", " b ").replace("t.k", "b.k").replace("FROM t", "FROM b")
+
+    with Stop({WRITER: WRITER, "the third": third, "the other": "local-1"}[STEPS[step]], step) as stop:
+        town.writer.begin(statement)
+        stop.reached()
+        town.kill(third)
+    state, message = town.writer.outcome()
+
+    assert state in ("", *TOLERATED), message
+    assert town.values("b") == {5 if state else 6}
+    town.connection.execute("DROP TABLE b")
+    town.fill()
+    town.cache()
+
+
 OVERWRITE = "INSERT OVERWRITE f SELECT k, n + 1 FROM f"
 
 
@@ -257,12 +294,24 @@ CLIENT_STEPS = {
 
 @pytest.mark.parametrize("step", shortened(CLIENT_STEPS, "put"))
 def test_a_client_killed_during_an_update(town: Town, step: str) -> None:
+    killed(town, step, UPDATE)
+
+
+@pytest.mark.cluster
+@pytest.mark.parametrize("name", OTHERS)
+@pytest.mark.parametrize("step", CLIENT_STEPS)
+def test_a_client_killed_during_another_change(town: Town, step: str, name: str) -> None:
+    killed(town, step, OTHERS[name])
+
+
+def killed(town: Town, step: str, statement: str) -> None:
+    """Kill a client at the step of a statement that adds one to the values of ``t``."""
     [before] = town.values()
     assert isinstance(before, int)
     client = Writer(town.where, SECRET)
 
     with Stop(CLIENT_STEPS[step], step) as stop:
-        client.begin(UPDATE)
+        client.begin(statement)
         stop.reached()
         client.kill()
     [after] = town.values()
