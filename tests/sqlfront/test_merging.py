@@ -246,6 +246,14 @@ def test_a_relation_takes_no_column_aliases(sql: str) -> None:
         assert condition(connection, sql) == "COLUMN_ALIASES_NOT_ALLOWED"
 
 
+def test_a_column_that_the_source_has_twice_is_ambiguous() -> None:
+    with sqlfront.connect() as connection:
+        connection.execute("CREATE TABLE t (id INT) USING memory")
+        merge = "MERGE INTO t USING (SELECT 1 AS id, 2 AS ID) AS s ON true WHEN MATCHED THEN UPDATE SET *"
+
+        assert condition(connection, merge) == "AMBIGUOUS_REFERENCE"
+
+
 def test_schema_evolution_is_refused_by_name() -> None:
     with (
         sqlfront.connect() as connection,

@@ -32,8 +32,10 @@ OTHERS = {
     " WHEN MATCHED THEN UPDATE SET k = s.id, n = n + 1",
     "MERGE that moves rows": f"MERGE INTO t USING (SELECT id FROM range({ROWS})) AS s ON t.k = s.id"
     f" WHEN MATCHED THEN UPDATE SET k = {ROWS - 1} - s.id, n = n + 1",
-    "MERGE of some rows": f"MERGE INTO t USING (SELECT id AS k FROM range(0, {ROWS}, 2)) AS s ON t.k = s.k"
-    " WHEN MATCHED AND t.k % 4 = 0 THEN UPDATE SET n = n + 1 WHEN MATCHED THEN UPDATE SET k = t.k, n = t.n + 1"
+    "MERGE of some rows": "MERGE INTO t USING"
+    f" (SELECT id AS k FROM range(0, {ROWS}, 2)) AS s ON t.k = s.k"
+    " WHEN MATCHED AND t.k % 4 = 0 THEN UPDATE SET n = n + 1"
+    " WHEN MATCHED THEN UPDATE SET k = t.k, n = t.n + 1"
     " WHEN NOT MATCHED BY SOURCE THEN UPDATE SET n = n + 1",
     "INSERT OVERWRITE": "INSERT OVERWRITE t SELECT k, n + 1 FROM t",
 }

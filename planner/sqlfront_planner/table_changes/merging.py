@@ -19,7 +19,7 @@ from sqlfront_connectors.base import Table
 from sqlfront_engine.generators import Generator
 from sqlfront_engine.join_kinds import JoinKind
 from sqlfront_engine.row_actions import RowAction
-from sqlfront_planner.binder.names.shown_names import unknown_column
+from sqlfront_planner.binder.names.shown_names import quoted, unknown_column
 from sqlfront_planner.expressions.rewriting import is_deterministic, shift
 from sqlfront_planner.logical import (
     LogicalFilter,
@@ -32,7 +32,6 @@ from sqlfront_planner.logical import (
 )
 from sqlfront_planner.statements.merge_structs import Merge, MergeAction, MergeClause, MergeRows
 from sqlfront_planner.table_changes.assignments import inserted_row, updated_row
-from sqlfront_planner.table_changes.by_name import only_place
 from sqlfront_values.errors import InternalError, ProgrammingError, spark_error
 from sqlfront_values.expressions import Call, Case, Cast, Column, Expr, Literal, map_columns, walk
 from sqlfront_values.types import BIGINT, BOOLEAN, INT, TINYINT, VOID, is_integral, sql_name
@@ -243,19 +242,25 @@ def _new_row(
         return []
     if clause.assigned is None:
         given = columns[width:]
-        assignments = [(key, _same_name(key.name, given, name)) for key in scan.row()]
+        assignments = [(key, _same_name(key.name, given)) for key in scan.row()]
     if clause.action is MergeAction.INSERT:
         return inserted_row(schema, assignments, name)
     return updated_row(schema, scan.row(), assignments, name)
 
 
-def _same_name(name: str, columns: Sequence[Expr], table: str) -> Expr:
-    """Return the source's column of that name. Raises UNRESOLVED_COLUMN if there is none."""
+def _same_name(name: str, columns: Sequence[Expr]) -> Expr:
+    """Return the source's column of that name, case-insensitive. Raises UNRESOLVED_COLUMN if there is none,
+    AMBIGUOUS_REFERENCE for several."""
     names = [column.name if isinstance(column, Column) else "" for column in columns]
-    place = only_place(names, name, (name,), table)
-    if place is None:
+    found = [column for column, known in zip(columns, names, strict=True) if known.lower() == name.lower()]
+    if not found:
         raise spark_error(*unknown_column((name,), [(known,) for known in names]))
-    return columns[place]
+    if len(found) > 1:
+        raise spark_error(
+            "AMBIGUOUS_REFERENCE",
+            f"Reference {quoted((name,))} is ambiguous, could be: [{', '.join([quoted((name,))] * len(found))}].",
+        )
+    return found[0]
 
 
 def _equal_to_columns(condition: Expr) -> dict[int, list[Expr]]:
