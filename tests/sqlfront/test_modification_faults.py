@@ -4,6 +4,7 @@ is the old version or the new one for everybody, or says which partitions are go
 from __future__ import annotations
 
 import os
+import re
 import signal
 import threading
 from collections import Counter
@@ -28,11 +29,11 @@ ROWS = 3000
 UPDATE = "UPDATE t SET n = n + 1"
 #: Other statements with the effect of UPDATE.
 OTHERS = {
-    "MERGE": f"MERGE INTO t USING (SELECT id FROM range({ROWS})) AS s ON t.k = s.id"
+    "MERGE": f"MERGE INTO t AS t USING (SELECT id FROM range({ROWS})) AS s ON t.k = s.id"
     " WHEN MATCHED THEN UPDATE SET k = s.id, n = n + 1",
-    "MERGE that moves rows": f"MERGE INTO t USING (SELECT id FROM range({ROWS})) AS s ON t.k = s.id"
+    "MERGE that moves rows": f"MERGE INTO t AS t USING (SELECT id FROM range({ROWS})) AS s ON t.k = s.id"
     f" WHEN MATCHED THEN UPDATE SET k = {ROWS - 1} - s.id, n = n + 1",
-    "MERGE of some rows": "MERGE INTO t USING"
+    "MERGE of some rows": "MERGE INTO t AS t USING"
     f" (SELECT id AS k FROM range(0, {ROWS}, 2)) AS s ON t.k = s.k"
     " WHEN MATCHED AND t.k % 4 = 0 THEN UPDATE SET n = n + 1"
     " WHEN MATCHED THEN UPDATE SET k = t.k, n = t.n + 1"
@@ -233,7 +234,7 @@ def test_a_member_killed_during_a_change_of_a_table_with_backups(town: Town, ste
     third = town.add()
     town.placed("f", "t", "b")
     town.connection.execute(f"INSERT OVERWRITE b SELECT id, 5 FROM range({ROWS})")
-    statement = OTHERS[name].replace(" t ", " b ").replace("t.k", "b.k").replace("FROM t", "FROM b")
+    statement = re.sub(r"\b(INTO|OVERWRITE|FROM) t\b", r"\1 b", OTHERS[name])
 
     with Stop({WRITER: WRITER, "the third": third, "the other": "local-1"}[STEPS[step]], step) as stop:
         town.writer.begin(statement)

@@ -258,7 +258,7 @@ def _same_name(name: str, columns: Sequence[Expr]) -> Expr:
     if len(found) > 1:
         raise spark_error(
             "AMBIGUOUS_REFERENCE",
-            f"Reference {quoted((name,))} is ambiguous, could be: [{', '.join([quoted((name,))] * len(found))}].",
+            f"Reference {quoted((name,))} is ambiguous, {len(found)} columns of the source have this name.",
         )
     return found[0]
 
