@@ -18,10 +18,12 @@ BEFORE = [(key, 0) for key in range(ROWS)]
 #: Statements, and the rows after them.
 CHANGES = {
     "MERGE": (
-        f"MERGE INTO t USING (SELECT id FROM range(10, {ROWS + 10})) AS s ON t.k = s.id"
-        " WHEN MATCHED AND t.k % 5 = 0 THEN DELETE WHEN MATCHED THEN UPDATE SET n = n + 1"
-        " WHEN NOT MATCHED THEN INSERT (k, n) VALUES (s.id, 7)"
-        " WHEN NOT MATCHED BY SOURCE THEN UPDATE SET n = -1",
+        (
+            f"MERGE INTO t USING (SELECT id FROM range(10, {ROWS + 10})) AS s ON t.k = s.id"
+            " WHEN MATCHED AND t.k % 5 = 0 THEN DELETE WHEN MATCHED THEN UPDATE SET n = n + 1"
+            " WHEN NOT MATCHED THEN INSERT (k, n) VALUES (s.id, 7)"
+            " WHEN NOT MATCHED BY SOURCE THEN UPDATE SET n = -1"
+        ),
         [
             *((key, -1) for key in range(10)),
             *((key, 1) for key in range(10, ROWS) if key % 5),
@@ -29,8 +31,10 @@ CHANGES = {
         ],
     ),
     "MERGE that only inserts": (
-        f"MERGE INTO t USING (SELECT id FROM range({ROWS + 10})) AS s ON t.k = s.id"
-        " WHEN NOT MATCHED THEN INSERT (k, n) VALUES (s.id, 7)",
+        (
+            f"MERGE INTO t USING (SELECT id FROM range({ROWS + 10})) AS s ON t.k = s.id"
+            " WHEN NOT MATCHED THEN INSERT (k, n) VALUES (s.id, 7)"
+        ),
         [*BEFORE, *((key, 7) for key in range(ROWS, ROWS + 10))],
     ),
     "INSERT": ("INSERT INTO t SELECT 99, 9", [*BEFORE, (99, 9)]),
