@@ -141,7 +141,7 @@ cluster: $(DEV_READY)  ## All tests of members in processes of their own, and on
 		tests/sqlfront/test_direct_lane.py tests/sqlfront/test_large_values.py \
 		tests/sqlfront/test_clients_of_members.py tests/sqlfront/test_keeper_takeover.py tests/sqlfront/test_bad_places.py \
 		tests/sqlfront/test_member_directory.py tests/sqlfront/test_keeper_in_store.py \
-		tests/sqlfront/test_cluster_chaos.py \
+		tests/sqlfront/test_cluster_chaos.py tests/sqlfront/test_merge_faults.py \
 		tests/sqlfront/jobs/test_members.py tests/sqlfront/jobs/test_spread_tables.py \
 		tests/sqlfront/jobs/test_adoption.py tests/sqlfront/jobs/test_standing_by.py \
 		tests/sqlfront/jobs/test_member_outputs.py tests/sqlfront/jobs/test_member_kills.py $(ARGS)
