@@ -18,8 +18,9 @@ from sqlfront_planner.binder.trees.constants import IMPLIED
 from sqlfront_planner.binder.trees.handlers import extraction_of, failure, handles, parts_of, unsupported
 from sqlfront_planner.expressions.rewriting import columns_to_outer, holds_outer_column, is_deterministic
 from sqlfront_planner.expressions.same_meaning import is_same
+from sqlfront_planner.logical import OuterColumn
 from sqlfront_values.errors import Error, ProgrammingError
-from sqlfront_values.expressions import Call, Column, Expr, Literal, RunValue, columns_used
+from sqlfront_values.expressions import Call, Column, Expr, Literal, RunValue, columns_used, walk
 from sqlfront_values.types import BIGINT, STRING
 
 #: Clauses whose operators may not read the enclosing query's row.
@@ -343,6 +344,10 @@ def _parameter(binder: ExpressionBinder, parts: tuple[str, ...], node: exp.Expr)
             "table definition.",
             node,
         )
+    if match is not None and (binder.scope.parent is not None or binder.queries.enclosing is not None):
+        argument = match.columns[0].expression
+        if any(isinstance(item, OuterColumn) for item in walk(argument)):
+            raise unsupported("A subquery over a column behind LATERAL in a SQL function", node)
     return None if match is None else _fields(binder, _only(match, parts, node), parts[match.parts :], node)
 
 

@@ -20,7 +20,7 @@ from sqlfront_planner.binder.expressions.expression_binder import Clause, Expres
 from sqlfront_planner.binder.expressions.literals import literal_of
 from sqlfront_planner.binder.generator_calls import table_generator_of
 from sqlfront_planner.binder.names import shown_names
-from sqlfront_planner.binder.names.spark_functions import IN_FROM
+from sqlfront_planner.binder.names.spark_functions import CALLABLE, IN_FROM
 from sqlfront_planner.binder.protocols import Queries
 from sqlfront_planner.binder.relations import (
     joins,
@@ -39,11 +39,12 @@ from sqlfront_planner.binder.view_zones import refuse_other_zone
 from sqlfront_planner.catalog import TableEntry, ViewEntry
 from sqlfront_planner.expressions.rewriting import holds_outer_column, is_deterministic
 from sqlfront_planner.logical import LogicalPlan, LogicalScan, LogicalValues
+from sqlfront_planner.routines import Routine
 from sqlfront_planner.shared_rows import varies_by_order_only
 from sqlfront_planner.statements.query_parser import parse_query
 from sqlfront_planner.tokens.marks import FUNCTION_MARK
 from sqlfront_values import types
-from sqlfront_values.errors import Error
+from sqlfront_values.errors import Error, ProgrammingError
 from sqlfront_values.expressions import Expr
 from sqlfront_values.room import check
 from sqlfront_values.types import VOID, is_string
@@ -57,7 +58,9 @@ def bind_from(queries: Queries, select: exp.Expr, parent: Scope | None) -> Relat
     """
     source = select.args["from_"]
     refuse_unknown(source, frozenset({"this"}))
-    if _is_lateral_generator(source.this):
+    if (routine := _lateral_routine(queries, source.this)) is not None:
+        result = aliased(routine_tables.routine_relation(queries, *routine), source.this)
+    elif _is_lateral_generator(source.this):
         result = laterals.lateral_table(queries, None, source.this, parent)
     elif isinstance(source.this, exp.Lateral):
         result = _lateral(queries, source.this, queries.enclosing)
@@ -105,6 +108,13 @@ def _is_lateral_generator(node: exp.Expr) -> bool:
 
 def _joined(queries: Queries, left: Relation, node: exp.Join, parent: Scope | None) -> Relation:
     """Bind a join, or a comma. A PIVOT behind it is one of the joined rows, in Spark also behind a comma."""
+    if (routine := _lateral_routine(queries, node.this)) is not None:
+        scope = left.scope(parent)
+        try:
+            right = aliased(routine_tables.routine_relation(queries, *routine, scope), node.this)
+        except ProgrammingError as error:
+            raise laterals.without_suggestion(error, scope, routine[1]) from None
+        return lateral_subqueries.join_subquery(queries, left, right, node, parent)
     is_lateral = _is_lateral_generator(node.this)
     if isinstance(node.this, exp.Lateral) and not is_lateral:
         return _join_lateral(queries, left, node, parent)
@@ -123,6 +133,21 @@ def _joined(queries: Queries, left: Relation, node: exp.Join, parent: Scope | No
         if clauses.args.get("pivots"):
             result = pivots.with_pivots(queries, result, clauses)
     return result
+
+
+def _lateral_routine(queries: Queries, node: exp.Expr) -> tuple[Routine, exp.Anonymous] | None:
+    """Return the user's table function that an item ``LATERAL f(...)`` of FROM calls, and the call; None for
+    any other item."""
+    if not isinstance(node, exp.Lateral) or node.args.get("view"):
+        return None
+    call = node.this
+    is_own = isinstance(call, exp.Dot) or (
+        isinstance(call, exp.Anonymous) and function_name(call) not in IN_FROM | CALLABLE
+    )
+    if not is_own:
+        return None
+    refuse_unknown(node, frozenset({"this", "alias"}))
+    return routine_tables.table_routine(queries, call)
 
 
 def _join_lateral(queries: Queries, left: Relation, node: exp.Join, parent: Scope | None) -> Relation:

@@ -14,8 +14,6 @@ from sqlfront_planner.binder.names import spark_functions
 from sqlfront_planner.binder.outer_columns import refuse_correlated
 from sqlfront_planner.binder.protocols import Queries
 from sqlfront_planner.binder.relations import joins, lateral_subqueries
-from sqlfront_planner.binder.relations.aliases import aliased
-from sqlfront_planner.binder.routines import tables as routine_tables
 from sqlfront_planner.binder.scope import ONE_ROW, Relation, Scope, ScopeColumn
 from sqlfront_planner.binder.trees.handlers import (
     failure,
@@ -117,28 +115,17 @@ def lateral_table(
     refuse_unknown(node, frozenset({"this", "alias"}))
     call = table_generator_of(node.this)
     if call is None:
-        return _lateral_routine(queries, source, node)
+        raise _no_generator(node)
     if source is None:
         return table_of_generator(queries, call, node)
     try:
         bound = _bound(queries, source, call, parent, Clause.TABLE_FUNCTION)
     except ProgrammingError as error:
-        raise _without_suggestion(error, source.scope(parent), call) from None
+        raise without_suggestion(error, source.scope(parent), call) from None
     return _joined(source, *_aliased(bound, node), outer=False)
 
 
-def _lateral_routine(queries: Queries, source: Relation | None, node: exp.Lateral) -> Relation:
-    """Bind LATERAL before a user's table function whose arguments read no row."""
-    found = routine_tables.table_routine(queries, node.this)
-    if found is None:
-        raise _no_generator(node)
-    if any(call.find(exp.Column) for call in found[1].expressions):
-        raise unsupported("LATERAL before a table function over columns", node)
-    made = aliased(routine_tables.routine_relation(queries, *found), node)
-    return made if source is None else joins.side_by_side(source, made, JoinKind.INNER)
-
-
-def _without_suggestion(error: ProgrammingError, scope: Scope, call: exp.Anonymous) -> ProgrammingError:
+def without_suggestion(error: ProgrammingError, scope: Scope, call: exp.Anonymous) -> ProgrammingError:
     """Return the error; for an unknown column an error that suggests no names, as Spark's behind LATERAL."""
     if not (error.condition or "").startswith("UNRESOLVED_COLUMN"):
         return error
@@ -182,8 +169,7 @@ def lateral_join(queries: Queries, source: Relation, join: exp.Join, parent: Sco
     if condition is None or not lateral_subqueries.is_written(condition):
         return joined
     generate = joined.plan
-    if not isinstance(generate, LogicalGenerate):
-        raise unsupported("A condition of JOIN LATERAL before a user's function", join)
+    assert isinstance(generate, LogicalGenerate)
     read = {column for argument in generate.arguments for column in columns_used(argument)}
     if any(_holds_map(source.plan.row()[place].type) for place in read):
         raise unsupported("LATERAL of a map with a condition", join)  # an error in Spark

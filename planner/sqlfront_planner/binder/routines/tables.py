@@ -9,10 +9,12 @@ from sqlfront_planner.binder.names.shown_names import quoted
 from sqlfront_planner.binder.protocols import Queries
 from sqlfront_planner.binder.routines.bodies import check_cycle, parameters_of, table_body
 from sqlfront_planner.binder.routines.calls import operand_of
-from sqlfront_planner.binder.scope import EMPTY_SCOPE, Relation, relation
+from sqlfront_planner.binder.scope import Relation, Scope, relation
 from sqlfront_planner.binder.trees.handlers import failure, unsupported
-from sqlfront_planner.expressions.rewriting import is_deterministic
+from sqlfront_planner.expressions.rewriting import columns_to_outer, is_deterministic
+from sqlfront_planner.logical import OuterColumn
 from sqlfront_planner.routines import Routine, is_builtin
+from sqlfront_values.expressions import walk
 
 
 def table_routine(queries: Queries, node: exp.Expr) -> tuple[Routine, exp.Anonymous] | None:
@@ -49,15 +51,24 @@ def table_routine(queries: Queries, node: exp.Expr) -> tuple[Routine, exp.Anonym
     return routine, call
 
 
-def routine_relation(queries: Queries, routine: Routine, call: exp.Anonymous) -> Relation:
-    """Bind a call of a table function whose arguments read no row."""
+def routine_relation(
+    queries: Queries, routine: Routine, call: exp.Anonymous, left: Scope | None = None
+) -> Relation:
+    """Bind a call of a table function. ``left``: the row that the arguments may read behind LATERAL; in the
+    function's rows its columns are those of an enclosing row. Without it, the arguments may read the row of
+    the query around this subquery."""
     check_cycle(queries.context, routine)
-    binder = ExpressionBinder(queries, EMPTY_SCOPE, Clause.SELECT)
+    scope = Scope((), 0, queries.enclosing) if left is None else left
+    binder = ExpressionBinder(queries, scope, Clause.SELECT)
     operands = [
         operand_of(binder, part, routine, place)
         for place, part in enumerate(assigned(routine, call.expressions, call))
     ]
     if not all(map(is_deterministic, operands)):
         raise unsupported("A nondeterministic argument of a table function", call)
+    if left is not None:
+        if any(isinstance(item, OuterColumn) for operand in operands for item in walk(operand)):
+            raise unsupported("A column of a query further out as an argument of a table function", call)
+        operands = [columns_to_outer(operand) for operand in operands]
     bound = table_body(queries, routine, parameters_of(routine, operands))
     return Relation(bound.plan, relation(bound.names, bound.plan.row(), routine.parts))
