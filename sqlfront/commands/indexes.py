@@ -19,7 +19,7 @@ from sqlfront_planner.statements.create_mode import CreateMode
 from sqlfront_planner.statements.structs import CreateIndex, DropIndex, ShowIndexes
 from sqlfront_planner.table_changes.named_columns import named_columns
 from sqlfront_values.errors import NotSupportedError, spark_error
-from sqlfront_values.types import STRING, ddl, is_interval
+from sqlfront_values.types import STRING, ddl, is_own
 
 #: The only index type of ``USING``.
 FORMAT: Final = "hash"
@@ -100,11 +100,11 @@ def _named(indexes: Indexes, name: str) -> IndexDefinition | None:
 
 def _ordinals(schema: pa.Schema, columns: tuple[str, ...], table: str) -> tuple[int, ...]:
     """The ordinals in ``schema`` of an index's columns. Raises NotSupportedError for a column of a nested
-    type or an interval type."""
+    type, an interval type or of variants."""
     ordinals = named_columns(schema, columns)
     for column, ordinal in zip(columns, ordinals, strict=True):
         kind = schema.field(ordinal).type
-        if pa.types.is_nested(kind) or is_interval(kind):
+        if pa.types.is_nested(kind) or is_own(kind):
             raise NotSupportedError(f"an index on `{table}`.`{column}` of type {ddl(kind)} is not supported")
     return ordinals
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from sqlfront_values.arrow.exchange import converted
+from sqlfront.results import variant_value
+from sqlfront_values.arrow.exchange import converted, is_variant_struct
 from sqlfront_values.zones.wall_clock import to_wall_clock
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def to_pandas(table: pa.Table, time_zone: str) -> "pandas.DataFrame":
 def _without_zone(array: pa.Array, time_zone: str) -> pa.Array:
     """Return the array with its timestamps, at any depth, converted to naive clock times in ``time_zone``."""
     kind = array.type
-    if pa.types.is_nested(kind):
+    if pa.types.is_nested(kind) and not is_variant_struct(kind):
         return converted(array, kind, lambda child, _: _without_zone(child, time_zone))
     if pa.types.is_timestamp(kind) and kind.tz is not None:
         return to_wall_clock(array, time_zone)
@@ -44,8 +45,8 @@ def _without_zone(array: pa.Array, time_zone: str) -> pa.Array:
 
 
 def _converter(kind: pa.DataType) -> _Convert | None:
-    """Return the function that converts the timestamps inside a value of the type to pandas' timestamps; None
-    if the type has no timestamps."""
+    """Return the function that converts the timestamps inside a value of the type to pandas' timestamps, and
+    the variants to their class; None if the type has neither."""
     if pa.types.is_timestamp(kind):
         import pandas as pd  # noqa: PLC0415 - pandas is already loaded, since a frame exists
 
@@ -54,6 +55,8 @@ def _converter(kind: pa.DataType) -> _Convert | None:
         return _list_converter(_converter(kind.value_type))
     if pa.types.is_map(kind):
         return _map_converter(_converter(kind.key_type), _converter(kind.item_type))
+    if is_variant_struct(kind):
+        return lambda parts: variant_value.VariantVal(parts["value"], parts["metadata"])
     if pa.types.is_struct(kind):
         return _struct_converter({field.name: _converter(field.type) for field in kind})
     return None

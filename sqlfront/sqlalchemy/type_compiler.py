@@ -41,6 +41,7 @@ class SqlfrontTypeCompiler(GenericTypeCompiler):
     """The compiler of SQLAlchemy's types to Spark's SQL. Each method writes the type in its name."""
 
     visit_TINYINT = _always("TINYINT")
+    visit_VARIANT = _always("VARIANT")
     visit_INTEGER = _always("INT")
     visit_FLOAT = visit_REAL = visit_DOUBLE = visit_DOUBLE_PRECISION = _float
     visit_NUMERIC = visit_DECIMAL = _decimal

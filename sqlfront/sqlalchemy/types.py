@@ -1,9 +1,9 @@
 """The types of Spark that SQLAlchemy lacks, and the Arrow types of all types.
 
-``TINYINT``, ``TIMESTAMP_NTZ``, ``INTERVAL``, ``ARRAY``, ``MAP`` and ``STRUCT`` are types for columns; all
-other types are SQLAlchemy's. Index operators reach into nested values: ``column[1]`` is an array's first item
-(as in SQLAlchemy's ARRAY), ``column["key"]`` a map's value, and ``column["name"]`` a struct's field.
-"""
+``TINYINT``, ``TIMESTAMP_NTZ``, ``INTERVAL``, ``ARRAY``, ``MAP``, ``STRUCT`` and ``VARIANT`` are types for
+columns; all other types are SQLAlchemy's. Index operators reach into nested values: ``column[1]`` is an
+array's first item (as in SQLAlchemy's ARRAY), ``column["key"]`` a map's value, and ``column["name"]`` a
+struct's field. """
 
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
@@ -15,6 +15,7 @@ from sqlalchemy.sql.expression import column
 from sqlalchemy.sql.type_api import NativeForEmulated
 
 from sqlfront.literal_texts import type_text
+from sqlfront.results import variant_value
 from sqlfront.sqlalchemy import values
 from sqlfront.sqlalchemy.elements import AnyType, Element, Option, Processor, TypeOrClass
 from sqlfront_values import types as sql_types
@@ -244,6 +245,18 @@ class STRUCT(_ArrowTyped, sqltypes.Indexable, sqltypes.TypeEngine):  # type: ign
     comparator_factory = Comparator
 
 
+class VARIANT(sqltypes.TypeEngine):  # type: ignore[type-arg]
+    """Spark's VARIANT, whose Python values are :class:`~sqlfront.results.variant_value.VariantVal`. A
+    parameter can't be a variant: ``func.parse_json(text)`` makes one."""
+
+    __visit_name__ = "VARIANT"
+
+    @property
+    def python_type(self) -> type:
+        """The class of the Python values."""
+        return variant_value.VariantVal
+
+
 def arrow_type(given: TypeOrClass) -> pa.DataType:
     """Return the Arrow type for a type of SQLAlchemy (``given``, an instance or a class). Raises
     NotSupportedError for a type that Spark doesn't have.
@@ -301,6 +314,7 @@ _ARROW: Final[tuple[tuple[Any, Callable[[Any], pa.DataType]], ...]] = (
     (sqltypes.DateTime, lambda kind: sql_types.TIMESTAMP if kind.timezone else sql_types.TIMESTAMP_NTZ),
     (sqltypes.Date, lambda _: sql_types.DATE),
     (sqltypes.NullType, lambda _: sql_types.VOID),
+    (VARIANT, lambda _: sql_types.VARIANT),
 )
 
 
@@ -339,5 +353,6 @@ _COLUMNS: Final[dict[pa.DataType, Callable[[], AnyType]]] = {
     sql_types.DATE: sqltypes.DATE,
     sql_types.TIMESTAMP: lambda: TIMESTAMP(timezone=True),
     sql_types.TIMESTAMP_NTZ: TIMESTAMP_NTZ,
+    sql_types.VARIANT: VARIANT,
 }
 assert set(_COLUMNS) | set(INTERVALS.values()) == set(PRIMITIVES)

@@ -25,6 +25,7 @@ from sqlfront_connectors.files.locations.partition_values import (
 from sqlfront_connectors.files.locations.paths import is_glob, local_path
 from sqlfront_connectors.files.orc import orc_format
 from sqlfront_connectors.files.parquet import parquet_format
+from sqlfront_connectors.files.schemas.variant_columns import check_variants
 from sqlfront_connectors.files.table import FileTable
 from sqlfront_connectors.files.text import text_format
 from sqlfront_connectors.files.text.text_format import text_settings
@@ -54,13 +55,16 @@ class FileConnector:
     def create(self, definition: TableDefinition) -> FileTable:
         """Make a table over the files at the location. Without LOCATION and without the option ``path``, make
         a new directory that the table owns. Raises NotSupportedError for CLUSTERED BY and for unsupported
-        options, ProgrammingError for wrong options and if the columns can't be inferred, OperationalError for
+        options and types, ProgrammingError for wrong options and if the columns can't be inferred,
+        OperationalError for
         a missing location or unreadable files."""
         if definition.clustered_by:
             raise NotSupportedError(
                 f"table {definition.name}: CLUSTERED BY with USING {self._format}; "
                 "use USING memory, or CACHE TABLE ... CLUSTERED BY"
             )
+        if definition.schema is not None:
+            check_variants(self._format, definition.schema, definition.partitioned_by)
         given = {key: value for key, value in definition.options.items() if key.lower() != "path"}
         paths = [value for key, value in definition.options.items() if key.lower() == "path"]
         location = definition.location or (paths[-1] if paths else None)

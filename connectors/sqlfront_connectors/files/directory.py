@@ -13,11 +13,12 @@ from sqlfront_connectors.files.locations.listing import DataFile
 from sqlfront_connectors.files.locations.partition_values import column_exists
 from sqlfront_connectors.files.locations.paths import local_path
 from sqlfront_connectors.files.replacement import Replacement, begin_replacement
+from sqlfront_connectors.files.schemas.variant_columns import check_variants, unsupported_type
 from sqlfront_connectors.files.version import FileVersion
 from sqlfront_engine.file_access import FileAccess
-from sqlfront_values.errors import NotSupportedError, OperationalError, ProgrammingError
+from sqlfront_values.errors import NotSupportedError, OperationalError
 from sqlfront_values.functions.csv.settings import csv_settings
-from sqlfront_values.types import VOID, ddl, is_interval, sql_name
+from sqlfront_values.types import VOID, ddl, is_interval
 
 #: The empty file that says that all parts are there.
 _SUCCESS: Final = "_SUCCESS"
@@ -134,13 +135,10 @@ def _check_columns(format_name: str, schema: pa.Schema) -> None:
         if field.name.lower() in seen and format_name != "csv":
             raise column_exists(field.name)
         seen.add(field.name.lower())
+    check_variants(format_name, schema)
     for field in schema:
         if format_name == "csv" and (field.type == VOID or pa.types.is_nested(field.type)):
-            raise ProgrammingError(
-                f"The {shown} datasource doesn't support the column `{field.name}` of the type "
-                f'"{sql_name(field.type)}".',
-                condition="UNSUPPORTED_DATA_TYPE_FOR_DATASOURCE",
-            )
+            raise unsupported_type(shown, field)
         if format_name == "parquet" and _needs_spark(field.type):
             raise NotSupportedError(f"column `{field.name}` of type {ddl(field.type)} in Parquet files")
 

@@ -20,6 +20,7 @@ import pyarrow as pa
 from sqlfront_connectors.spark.types import file_type, physical_batch, to_file
 from sqlfront_engine.forks import when_forgotten
 from sqlfront_values.lazy_modules import lazy_module
+from sqlfront_values.types import holds_variant
 
 if TYPE_CHECKING:
     import pyarrow.parquet as pq
@@ -55,8 +56,8 @@ class ParquetExchange:
 
 def fits(schema: pa.Schema) -> bool:
     """Return whether a Parquet file can hold rows of the schema: False if the schema, or a struct in it, has
-    no column."""
-    return bool(schema) and not any(map(_has_empty_struct, schema.types))
+    no column, or if it has variants, which Spark stores in several forms."""
+    return bool(schema) and not any(_has_empty_struct(kind) or holds_variant(kind) for kind in schema.types)
 
 
 def _has_empty_struct(data_type: pa.DataType) -> bool:

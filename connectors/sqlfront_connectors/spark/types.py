@@ -2,7 +2,7 @@
 
 Every logical type (:mod:`sqlfront_values.types`) is a Spark type, and the conversion to Spark and back gives
 the same type, except for properties that sqlfront doesn't have: whether nulls are possible, and a column's
-metadata. Spark's other types are refused with an error that names the column: ``variant``, ``time``, the old
+metadata. Spark's other types are refused with an error that names the column: ``time``, the old
 ``interval`` of three units, strings with a collation, ``geometry`` and ``geography``, user-defined types, and
 the map without a key type that ``map()`` returns. ``char(n)`` is a string in answers, and refused in tables
 that sqlfront itself is to read.
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 
 from sqlfront_connectors import forms
-from sqlfront_values.arrow.exchange import converted
+from sqlfront_values.arrow.exchange import converted, exported
 from sqlfront_values.errors import NotSupportedError
 from sqlfront_values.lazy_modules import lazy_module
 from sqlfront_values.types import (
@@ -38,10 +38,12 @@ from sqlfront_values.types import (
     TIMESTAMP,
     TIMESTAMP_NTZ,
     TINYINT,
+    VARIANT,
     VOID,
     IntervalType,
     decimal,
     is_interval,
+    is_variant,
     is_year_month,
     physical,
     with_leaves,
@@ -66,6 +68,7 @@ _SIMPLE: Final[dict[str, pa.DataType]] = {
     "DateType": DATE,
     "TimestampType": TIMESTAMP,
     "TimestampNTZType": TIMESTAMP_NTZ,
+    "VariantType": VARIANT,
 }
 _CLASSES: Final = {ours: name for name, ours in _SIMPLE.items()}
 #: The units of intervals by Spark's numbers.
@@ -328,6 +331,8 @@ def to_send(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
 
 
 def _to_send(array: pa.Array, data_type: pa.DataType) -> pa.Array:
+    if is_variant(data_type):
+        return exported(array, data_type)
     if pa.types.is_nested(data_type):
         return converted(array, data_type, _to_send)
     return array if is_interval(data_type) or array.type == data_type else array.cast(data_type)

@@ -2,10 +2,9 @@
 numbers, texts, dates and timestamps raises an error.
 
 A number beyond the bounds of a narrower integral type wraps around as in Java, a floating-point number
-becomes the nearest int or bigint first; any other value that doesn't fit becomes null. Casts of intervals
-raise their errors in both modes. The pairs of types are those of ANSI mode and a few more, such as a date to
-a number, which is null.
-"""
+becomes the nearest int or bigint first; any other value that doesn't fit becomes null. Casts of intervals and
+of variants raise their errors in both modes. The pairs of types are those of ANSI mode and a few more, such
+as a date to a number, which is null."""
 
 import re
 from typing import Final
@@ -71,7 +70,7 @@ def is_same_in_both_modes(source: pa.DataType, target: pa.DataType) -> bool:
     found = family_of(source), family_of(target)
     if not _INTERVALS.isdisjoint(found) and _F.STRING not in found[1:]:
         return True
-    if found == (_F.BINARY, _F.STRING):
+    if found == (_F.BINARY, _F.STRING) or _F.VARIANT in found:
         return True
     return pairs.can_cast(source, target) and not pairs.cast_can_fail(source, target)
 
@@ -86,6 +85,8 @@ def make_legacy_convert(source: pa.DataType, target: pa.DataType, settings: Sett
     if pair[0] in _NESTED and pair[0] is pair[1]:
         return _nested(source, target, settings)
     match pair:
+        case (_F.VARIANT, _):
+            return pairs.make_convert(source, target, safe=False, settings=settings)
         case (_F.INTEGRAL, _F.INTEGRAL):
             return numbers.by_arrow(target)
         case (_F.FLOAT, _F.INTEGRAL):

@@ -317,6 +317,7 @@ AREAS: Final = (
     "time.windows",
     "xml.writing",
     "xml.xpath",
+    "variants.editing",
     "variants.parsing",
     "variants.reading",
 )

@@ -36,6 +36,20 @@ def parse_path(text: str) -> Path | None:
     return tuple(steps)
 
 
+def prefix(text: str, count: int) -> str:
+    """Return the beginning of a path's text, with its first ``count`` steps.
+
+    >>> prefix("$.a[0].b", 2)
+    '$.a[0]'
+    """
+    place = 1
+    for _ in range(count):
+        match = _STEP.match(text, place)
+        assert match is not None
+        place = match.end()
+    return text[:place]
+
+
 def at_path(variant: Variant, path: Path) -> Variant | None:
     """Return the part of a variant at the path; None if there is none."""
     found: Variant | None = variant

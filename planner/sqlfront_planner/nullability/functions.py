@@ -37,7 +37,7 @@ ALWAYS: Final = frozenset(
     from_unixtime next_day trunc date_trunc try_to_date try_to_timestamp try_make_timestamp
     try_make_timestamp_ltz try_make_timestamp_ntz
 
-    window_time try_parse_json variant_get
+    window_time try_parse_json variant_get try_variant_insert try_variant_set try_variant_array_append
 
     array_max array_min map_contains_key vector_cosine_similarity vector_inner_product vector_l2_distance
     vector_norm vector_normalize
@@ -278,6 +278,7 @@ _RULES: Final[dict[str, Rule]] = {
     "sliding windows": _windows,
     "entries of a variant": _variant_entries,
     LEGACY_CAST: _cast,
+    "variant_delete": _first_argument,
     **dict.fromkeys(("coalesce", "ifnull", "nvl", "greatest", "least"), _coalesced),
     "array": _of_elements,
     "map": _of_pairs,

@@ -10,15 +10,16 @@ from sqlfront_planner.binder.expressions.arguments import (
     CallBinders,
     call_function,
     function_name,
+    wrong_argument,
 )
 from sqlfront_planner.binder.expressions.casts import explicit_cast
-from sqlfront_planner.binder.expressions.expression_binder import ExpressionBinder
+from sqlfront_planner.binder.expressions.expression_binder import ExpressionBinder, cast_to
 from sqlfront_planner.binder.functions.function_options import schema_of
 from sqlfront_planner.binder.trees.handlers import failure
 from sqlfront_values import types
 from sqlfront_values.casts import variants
-from sqlfront_values.expressions import Expr
-from sqlfront_values.types import VARIANT
+from sqlfront_values.expressions import Expr, Literal
+from sqlfront_values.types import BOOLEAN, VARIANT, VOID
 
 
 def _variant_get(*, safe: bool) -> CallBinder:
@@ -32,6 +33,39 @@ def _variant_get(*, safe: bool) -> CallBinder:
         return explicit_cast(binder, part, kind, node, safe=safe)
 
     return bind
+
+
+def _change(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
+    """Bind a function that puts a new value at a path; the value is cast to VARIANT."""
+    name = function_name(node)
+    variant, path, value, *flags = binder.bind_all(node.expressions)
+    if value.type != VARIANT:
+        value = explicit_cast(binder, value, VARIANT, node)
+    if name.removeprefix("try_") == "variant_set":
+        flags = [_flag(binder, flags, 3, "create_if_missing", node)]
+    return call_function(binder, name, [variant, path, value, *flags], node)
+
+
+def _strip_nulls(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
+    variant, *flags = binder.bind_all(node.expressions)
+    flag = _flag(binder, flags, 1, "include_arrays", node)
+    return call_function(binder, "variant_strip_nulls", [variant, flag], node)
+
+
+def _flag(binder: ExpressionBinder, flags: list[Expr], place: int, name: str, node: exp.Anonymous) -> Expr:
+    """Return the constant argument at ``place``, which is true if the call omits it."""
+    if not flags:
+        return Literal(BOOLEAN, True)
+    if flags[0].type not in (BOOLEAN, VOID):
+        raise wrong_argument(binder, place, BOOLEAN, flags[0], node)
+    if binder.context.constant(flags[0], node) is None:
+        raise failure(
+            "DATATYPE_MISMATCH.NON_FOLDABLE_INPUT",
+            f'Cannot resolve "{binder.name(node)}" due to data type mismatch: the input `{name}` should be a'
+            f' foldable "BOOLEAN" expression; however, got "{binder.name(node.expressions[place])}".',
+            node,
+        )
+    return cast_to(flags[0], BOOLEAN)
 
 
 def _to_variant_object(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
@@ -65,6 +99,12 @@ VARIANT_FUNCTIONS: Final[CallBinders] = {
     "variant_get": (_variant_get(safe=False), 2, 3),
     "try_variant_get": (_variant_get(safe=True), 2, 3),
     "to_variant_object": (_to_variant_object, 1, 1),
+    **{
+        f"{prefix}{name}": (_change, 3, most)
+        for prefix in ("", "try_")
+        for name, most in (("variant_insert", 3), ("variant_array_append", 3), ("variant_set", 4))
+    },
+    "variant_strip_nulls": (_strip_nulls, 1, 2),
     "hash": (_hash, 0, None),
     "xxhash64": (_hash, 0, None),
 }

@@ -12,7 +12,7 @@ from sqlfront_values.functions.json.typed.converters import Converters, PartialE
 from sqlfront_values.functions.json.typed.plain import Fits, OddTextError, scanned
 from sqlfront_values.functions.json.typed.settings import JsonMode, JsonSettings
 from sqlfront_values.functions.json.typed.text_tokens import TextTokens
-from sqlfront_values.types import holds_variant
+from sqlfront_values.types import holds_variant, is_variant
 
 #: A function that reads a text to a value, and whether the text is well-formed and all its parts fit. The
 #: value is None if the text has none, or if no part of it is readable.
@@ -114,7 +114,7 @@ def _collection_reader(kind: pa.DataType, settings: JsonSettings, zone: str) -> 
         token = tokens.advance()
         if token is None:
             return None
-        if token is Token.NULL:
+        if token is Token.NULL and not is_variant(kind):
             raise UnfitError
         if careful_single is not None and token is Token.START_OBJECT:
             return _one_item(lambda: careful_single(tokens))
