@@ -3,7 +3,7 @@
 ``TINYINT``, ``TIMESTAMP_NTZ``, ``INTERVAL``, ``ARRAY``, ``MAP``, ``STRUCT`` and ``VARIANT`` are types for
 columns; all other types are SQLAlchemy's. Index operators reach into nested values: ``column[1]`` is an
 array's first item (as in SQLAlchemy's ARRAY), ``column["key"]`` a map's value, and ``column["name"]`` a
-struct's field. """
+struct's field."""
 
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
