@@ -21,8 +21,10 @@ from sqlfront_planner.logical import (
     LogicalScan,
     LogicalSetOperation,
     LogicalSort,
+    LogicalWindow,
     Subquery,
 )
+from sqlfront_planner.merged_sessions import refuse_filtered_sessions
 from sqlfront_values.expressions import Call, Case, Cast, Column, Expr, Literal, Parameter
 from sqlfront_values.room import check
 from sqlfront_values.settings import Settings
@@ -82,7 +84,8 @@ def optimize(
 ) -> LogicalPlan:
     """Apply all rules that concern the plan, in the order of :data:`RULES`. The result has no subquery
     expressions and is ready for lowering. ``settings``: the session's settings, None = the defaults.
-    ``held``: the plan's :func:`constructs` if the caller has computed them, else None."""
+    ``held``: the plan's :func:`constructs` if the caller has computed them, else None. Raises
+    NotSupportedError for a filter of merged sessions."""
     settings = settings or Settings()
     if held is None:
         held = constructs(plan)
@@ -94,6 +97,8 @@ def optimize(
         if rule.brings and rewritten is not plan:
             held = constructs(rewritten)
         plan = rewritten
+    if LogicalWindow in held:
+        refuse_filtered_sessions(plan)
     return plan
 
 

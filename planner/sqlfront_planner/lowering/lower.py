@@ -227,8 +227,6 @@ class _Lowering:
 
         The processor partitions and orders by columns. Computed expressions of the window become additional
         columns, which the filter and the projection drop again."""
-        if condition is not None:
-            windows.refuse_filtered_sessions(plan, condition)
         child, places = _with_columns(
             plan.input, (*plan.partition, *(expression for expression, _ in plan.order))
         )

@@ -3,22 +3,7 @@
 from sqlfront_engine.processors.window import Window as WindowProcessor
 from sqlfront_planner.logical import LogicalWindow
 from sqlfront_planner.lowering.builder import Builder, Fragment
-from sqlfront_values.errors import NotSupportedError
-from sqlfront_values.expressions import Call, Expr, SortKey, columns_used, conjuncts
-
-
-def refuse_filtered_sessions(plan: LogicalWindow, condition: Expr) -> None:
-    """Raise NotSupportedError for a filter that reads merged sessions: Spark moves it below the grouping, and
-    then below the merging of the sessions, so that it filters the rows' own sessions."""
-    first = plan.input.width
-    merged = {first + place for place, call in enumerate(plan.calls) if call.function == "merge sessions"}
-    for part in conjuncts(condition) if merged else ():
-        is_kept = isinstance(part, Call) and part.function == "is_not_null"
-        if not is_kept and merged & columns_used(part):
-            raise NotSupportedError(
-                "A filter of merged sessions is not supported: Spark applies it before it merges them.",
-                sqlstate="0A000",
-            )
+from sqlfront_values.expressions import SortKey
 
 
 def lower_window(
