@@ -91,7 +91,6 @@ def test_error_has_sparks_condition(sql: str, condition: str) -> None:
 @pytest.mark.parametrize(
     "sql, construct",
     [
-        ("select * from t left join lateral explode(array(1)) e(x) on x > 1", "A condition of LEFT JOIN"),
         ("select explode(array(1)) as x, sum(a) from t group by 2", "GROUP BY with positions"),
         ("select a as x, explode(array(x)) from t", "An alias of the same SELECT in a generator"),
         ("select explode(array(count(*))) from t having true", "HAVING or QUALIFY beside a generator"),

@@ -22,9 +22,12 @@ from sqlfront_planner.binder.trees.handlers import (
     unparenthesized,
     unsupported,
 )
-from sqlfront_planner.logical import LogicalFilter, LogicalGenerate
+from sqlfront_planner.expressions.rewriting import columns_to_outer
+from sqlfront_planner.lateral_joins import LateralSubquery, LogicalLateralJoin
+from sqlfront_planner.logical import LogicalFilter, LogicalGenerate, LogicalPlan
 from sqlfront_values.errors import Error, ProgrammingError
 from sqlfront_values.expressions import columns_used
+from sqlfront_values.types import VOID
 
 
 def lateral_view(queries: Queries, source: Relation, node: exp.Lateral, parent: Scope | None) -> Relation:
@@ -85,7 +88,7 @@ def table_of_generator(queries: Queries, call: exp.Anonymous, node: exp.Expr) ->
     """Bind a generator as a table function that reads no relation. ``node`` is the item of FROM, which has
     the alias."""
     source = Relation(ONE_ROW, ())
-    binder = ExpressionBinder(queries, source.scope(), Clause.TABLE_FUNCTION)
+    binder = ExpressionBinder(queries, source.scope(queries.enclosing), Clause.TABLE_FUNCTION)
     return _joined(source, *_aliased(bind_generator(binder, call), node), outer=False)
 
 
@@ -119,9 +122,10 @@ def lateral_table(
     if source is None:
         return table_of_generator(queries, call, node)
     try:
-        bound = _bound(queries, source, call, parent, Clause.TABLE_FUNCTION)
+        # The arguments read the row beside, not that of the query around this query.
+        bound = _bound(queries, source, call, None, Clause.TABLE_FUNCTION)
     except ProgrammingError as error:
-        raise without_suggestion(error, source.scope(parent), call) from None
+        raise without_suggestion(error, source.scope(), call) from None
     return _joined(source, *_aliased(bound, node), outer=False)
 
 
@@ -173,10 +177,17 @@ def lateral_join(queries: Queries, source: Relation, join: exp.Join, parent: Sco
     read = {column for argument in generate.arguments for column in columns_used(argument)}
     if any(_holds_map(source.plan.row()[place].type) for place in read):
         raise unsupported("LATERAL of a map with a condition", join)  # an error in Spark
-    if kind is JoinKind.LEFT:
-        plain = unparenthesized(condition)
-        if not (isinstance(plain, exp.Boolean) and plain.this):
-            raise unsupported("A condition of LEFT JOIN LATERAL", join)
+    plain = unparenthesized(condition)
+    if kind is JoinKind.LEFT and isinstance(plain, exp.Boolean) and plain.this:
         return Relation(replace(generate, outer=True), joined.columns)
     bound = joins.join_condition(queries, joined, condition, parent, source.plan.width, is_lateral=True)
+    if kind is JoinKind.LEFT:
+        rows = LateralSubquery(VOID, _rows_of(generate))
+        return Relation(LogicalLateralJoin(source.plan, rows, kind, bound), joined.columns)
     return Relation(LogicalFilter(generate, bound), joined.columns)
+
+
+def _rows_of(generate: LogicalGenerate) -> LogicalPlan:
+    """Return the generated rows alone, as the plan of a subquery that reads the generator's input row."""
+    arguments = tuple(map(columns_to_outer, generate.arguments))
+    return replace(generate, input=ONE_ROW, arguments=arguments)

@@ -42,6 +42,7 @@ from sqlfront_planner.logical import (
     transform_plan,
     with_call_operands,
 )
+from sqlfront_planner.recursion import LevelRows
 from sqlfront_planner.rules.subqueries.decorrelation import (
     DecorrelatedSubquery,
     NotLiftedError,
@@ -87,9 +88,15 @@ class EnclosingRows:
             nodes = distinct_nodes(self.plan)
             if not all(is_deterministic(operand) for node in nodes for operand in node.operands()):
                 raise NotSupportedError("a subquery of nondeterministic rows of a subquery is not supported")
-        elif not _is_cheap(self.plan):
+        elif not _is_cheap(self.plan) and not _reads_level(self.plan):
             self.plan = shared_scan("enclosing rows", self.plan)
         return self.plan
+
+
+def _reads_level(plan: LogicalPlan) -> bool:
+    """Return whether the plan reads the level of a recursion, whose rows change while the query runs."""
+    scans = (node for node in distinct_nodes(plan) if isinstance(node, LogicalScan))
+    return any(isinstance(scan.table, LevelRows) for scan in scans)
 
 
 def _is_cheap(plan: LogicalPlan) -> bool:
@@ -102,11 +109,14 @@ def _is_cheap(plan: LogicalPlan) -> bool:
 
 
 def decorrelated(
-    plan: LogicalPlan, rows: EnclosingRows, settings: Settings, *, keyed: bool = False
+    plan: LogicalPlan, rows: EnclosingRows, settings: Settings, *, keyed: bool = False, scalar: bool = False
 ) -> DecorrelatedSubquery:
     """Decorrelate the plan of a subquery that reads a row of ``rows``. With ``keyed`` the result's predicates
     are equalities between a side that reads the subquery's row alone and one that reads the enclosing row
-    alone, its values read the subquery's row alone, and it has no row for groups without rows (``empty``)."""
+    alone, its values read the subquery's row alone, and it has no row for groups without rows (``empty``).
+
+    ``scalar``: the subquery is a value. In Spark an aggregation without GROUP BY below its topmost
+    aggregation then has no row for no rows, unless one of its functions isn't null there (``count``)."""
     try:
         pulled = pull_up(plan, settings)
         if keyed:
@@ -114,13 +124,16 @@ def decorrelated(
             if pulled.empty is not None or any(map(holds_outer_column, pulled.values)):
                 raise NotLiftedError("a value of the outer row")
     except NotLiftedError:
-        return _over_values(plan, rows, keyed=keyed)
+        return _over_values(plan, rows, keyed=keyed, scalar=scalar)
     return pulled
 
 
-def _over_values(plan: LogicalPlan, rows: EnclosingRows, *, keyed: bool) -> DecorrelatedSubquery:
+def _over_values(
+    plan: LogicalPlan, rows: EnclosingRows, *, keyed: bool, scalar: bool
+) -> DecorrelatedSubquery:
     """Return the rows of a correlated subquery for all values that it reads of ``rows``: behind these values,
-    which the predicates compare with the enclosing row's. ``keyed``: see :func:`decorrelated`."""
+    which the predicates compare with the enclosing row's. ``keyed``, ``scalar``: see
+    :func:`decorrelated`."""
     read: dict[int, OuterColumn] = {}
     for node in distinct_nodes(plan):
         for operand in node.operands():
@@ -130,7 +143,8 @@ def _over_values(plan: LogicalPlan, rows: EnclosingRows, *, keyed: bool) -> Deco
         raise NotSupportedError("a correlated subquery that reads a map in this way is not supported")
     below = selected(rows.reread(), [column.ordinal for column in columns])
     domain = LogicalAggregate(below, below.row(), (), tuple(column.name for column in columns))
-    joined = _DependentJoin(domain, {column.ordinal: place for place, column in enumerate(columns)})
+    places = {column.ordinal: place for place, column in enumerate(columns)}
+    joined = _DependentJoin(domain, places, _topmost_aggregate(plan) if scalar else None)
     base = plan
     items: tuple[Expr, ...] = plan.row()
     while isinstance(base, LogicalProject):
@@ -143,7 +157,7 @@ def _over_values(plan: LogicalPlan, rows: EnclosingRows, *, keyed: bool) -> Deco
         empty = tuple(substitute(item, nothing) for item in items)
     else:
         result, items = joined.over(plan), plan.row()
-    if joined.uses > 1 and not is_correlated(domain):
+    if joined.uses > 1 and not is_correlated(domain) and not _reads_level(domain):
         once = shared_scan("outer values", domain)
         result = transform_plan(result, lambda node: once if node is domain else node)
     predicates = tuple(
@@ -155,13 +169,24 @@ def _over_values(plan: LogicalPlan, rows: EnclosingRows, *, keyed: bool) -> Deco
     return DecorrelatedSubquery(result, predicates, values, empty, limited=gives_one_row_at_most(plan))
 
 
+def _topmost_aggregate(plan: LogicalPlan) -> LogicalPlan | None:
+    """Return the aggregation at the top of a plan, below operators that only compute, filter and order."""
+    while isinstance(plan, LogicalProject | LogicalFilter | LogicalSort | LogicalLimit):
+        plan = plan.input
+    return plan if isinstance(plan, LogicalAggregate) else None
+
+
 class _DependentJoin:
     """The join of ``domain``, the values that a subquery reads, with the subquery's operators. ``places``:
-    the domain's column for each ordinal of the enclosing row. ``uses`` counts the places of the domain."""
+    the domain's column for each ordinal of the enclosing row. ``topmost``: the only aggregation that has a
+    row of nulls for no rows; None = all have one. ``uses`` counts the places of the domain."""
 
-    def __init__(self, domain: LogicalPlan, places: Mapping[int, int]) -> None:
+    def __init__(
+        self, domain: LogicalPlan, places: Mapping[int, int], topmost: LogicalPlan | None = None
+    ) -> None:
         self.domain = domain
         self.places = places
+        self.topmost = topmost
         self.width = domain.width
         self.uses = 0
 
@@ -238,7 +263,10 @@ class _DependentJoin:
 
     def _aggregate(self, plan: LogicalAggregate) -> LogicalPlan:
         grouped = self.groups(plan)
-        if plan.keys:
+        empty = tuple(map(empty_value, plan.calls))
+        nulls = [isinstance(value, Literal) and value.value is None for value in empty]
+        is_lost = self.topmost is not None and self.topmost is not plan and all(nulls)
+        if plan.keys or is_lost:
             return grouped
         # Without GROUP BY there is a row even for values for which the input has no row.
         right, first = marked(grouped), self._domain()
@@ -246,10 +274,8 @@ class _DependentJoin:
         row = joined.row()
         found = Call(BOOLEAN, "is_not_null", (row[-1],))
         values: list[Expr] = list(row[: self.width])
-        for value, call in zip(row[2 * self.width : -1], plan.calls, strict=True):
-            empty = empty_value(call)
-            is_null = isinstance(empty, Literal) and empty.value is None
-            values.append(value if is_null else Case(value.type, ((found, value),), empty))
+        for value, nothing, is_null in zip(row[2 * self.width : -1], empty, nulls, strict=True):
+            values.append(value if is_null else Case(value.type, ((found, value),), nothing))
         return LogicalProject(joined, tuple(values), (*self._names(), *plan.names))
 
     def _same(self, first: int, second: int) -> Expr | None:

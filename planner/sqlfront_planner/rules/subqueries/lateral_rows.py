@@ -1,14 +1,54 @@
 """Lateral joins as plain joins on the correlation of their subquery."""
 
+from msgspec.structs import replace
+
 from sqlfront_engine.join_kinds import JoinKind
-from sqlfront_planner.expressions.rewriting import filtered, strict_columns, substitute
+from sqlfront_planner.expressions.rewriting import (
+    filtered,
+    holds_subquery,
+    is_deterministic,
+    strict_columns,
+    substitute,
+)
 from sqlfront_planner.lateral_joins import LogicalLateralJoin
-from sqlfront_planner.logical import LogicalJoin, LogicalPlan, LogicalProject
+from sqlfront_planner.logical import LogicalFilter, LogicalJoin, LogicalPlan, LogicalProject
 from sqlfront_planner.rules.subqueries.decorrelation import DecorrelatedSubquery, marked, over_joined_row
 from sqlfront_planner.rules.subqueries.dependent_joins import EnclosingRows, decorrelated
-from sqlfront_values.expressions import Call, Case, Column, Expr, Literal, conjunction
+from sqlfront_values.expressions import (
+    Call,
+    Case,
+    Column,
+    Expr,
+    Literal,
+    columns_used,
+    conjunction,
+    conjuncts,
+)
 from sqlfront_values.settings import Settings
 from sqlfront_values.types import BOOLEAN
+
+
+def push_below_laterals(node: LogicalPlan) -> LogicalPlan:
+    """Return a filter of a lateral join's rows with the conditions that read its input's row alone below the
+    join, so that the subquery is computed for fewer rows; any other node unchanged."""
+    if not (isinstance(node, LogicalFilter) and isinstance(node.input, LogicalLateralJoin)):
+        return node
+    join, parts = node.input, conjuncts(node.condition)
+    width = join.input.width
+    own = tuple(part for part in parts if _reads_only(part, width))
+    if not own:
+        return node
+    below = push_below_laterals(filtered(join.input, own))
+    return filtered(replace(join, input=below), tuple(part for part in parts if part not in own))
+
+
+def _reads_only(part: Expr, width: int) -> bool:
+    """Return whether a condition, without subqueries, reads columns before the ordinal ``width`` only."""
+    return (
+        not holds_subquery(part)
+        and is_deterministic(part)
+        and all(ordinal < width for ordinal in columns_used(part))
+    )
 
 
 def unnest_lateral(node: LogicalLateralJoin, inner: LogicalPlan, settings: Settings) -> LogicalPlan:

@@ -45,7 +45,7 @@ from sqlfront_planner.rules.subqueries.decorrelation import (
     simplify_constant,
 )
 from sqlfront_planner.rules.subqueries.dependent_joins import EnclosingRows, decorrelated
-from sqlfront_planner.rules.subqueries.lateral_rows import unnest_lateral
+from sqlfront_planner.rules.subqueries.lateral_rows import push_below_laterals, unnest_lateral
 from sqlfront_planner.shared_rows import is_repeatable, shared_scan
 from sqlfront_values.errors import NotSupportedError
 from sqlfront_values.expressions import (
@@ -83,7 +83,7 @@ def unnest_subqueries(plan: LogicalPlan, settings: Settings) -> LogicalPlan:
         Project: c#1
           Scan: u [a, c]
     """
-    return transform_plan(plan, lambda node: _unnest(node, settings))
+    return transform_plan(transform_plan(plan, push_below_laterals), lambda node: _unnest(node, settings))
 
 
 def _unnest(node: LogicalPlan, settings: Settings) -> LogicalPlan:
@@ -232,9 +232,9 @@ class _Attaching:
         self.attached.append(((subquery, negated), value))
         return value
 
-    def pulled(self, plan: LogicalPlan, *, keyed: bool = False) -> DecorrelatedSubquery:
+    def pulled(self, plan: LogicalPlan, *, keyed: bool = False, scalar: bool = False) -> DecorrelatedSubquery:
         flat = unnest_subqueries(plan, self.settings)
-        return decorrelated(flat, self._rows, self.settings, keyed=keyed)
+        return decorrelated(flat, self._rows, self.settings, keyed=keyed, scalar=scalar)
 
     def join(self, pulled: DecorrelatedSubquery, kind: JoinKind, more: tuple[Expr, ...] = ()) -> None:
         """Join :attr:`plan` with the subquery's plan. The condition is the subquery's predicates and
@@ -288,7 +288,7 @@ class _Attaching:
     # ---- values
 
     def scalar(self, plan: LogicalPlan) -> Expr:
-        pulled = self.pulled(plan)
+        pulled = self.pulled(plan, scalar=True)
         width = self.plan.width
         (value,) = pulled.values
         is_one_row = isinstance(pulled.plan, LogicalValues) and len(pulled.plan.rows) == 1
@@ -305,7 +305,7 @@ class _Attaching:
             self.plan = LogicalJoin(self.plan, one, JoinKind.INNER)
             return Column(value.type, width)
         if pulled.empty is None and not _is_unique(pulled):
-            return self.only_value(self.pulled(plan, keyed=True))
+            return self.only_value(self.pulled(plan, keyed=True, scalar=True))
         default = None if pulled.empty is None else simplify_constant(pulled.empty[0], self.settings)
         if default is None or (isinstance(default, Literal) and default.value is None):
             default = None
