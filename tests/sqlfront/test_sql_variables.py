@@ -129,3 +129,10 @@ def test_variables_are_read_on_other_members() -> None:
 def test_sessions_have_variables_of_their_own(session: Session) -> None:
     with pytest.raises(ProgrammingError):
         sqlfront.Session().sql("SELECT x")
+
+
+def test_a_variable_beside_a_decimal_is_no_literal(session: Session) -> None:
+    session.sql("DECLARE d DECIMAL(5, 2) DEFAULT 1.5")
+    assert value(session, "SELECT typeof(x * 1.5)") == "decimal(13,1)"
+    assert value(session, "SELECT typeof(x + d)") == "decimal(13,2)"
+    assert value(session, "SELECT count(*) FROM range(3) WHERE CAST(id AS DECIMAL(3, 1)) = x") == 1

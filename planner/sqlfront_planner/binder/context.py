@@ -463,8 +463,7 @@ class StatementContext(msgspec.Struct):
     def variable(self, parts: tuple[str, ...]) -> tuple[Expr, tuple[str, ...]] | None:
         """Return the expression of the SQL variable that a dotted name means, and the names of fields that
         follow; None if the session has no such variable. The expression is a parameter of the plan, or a
-        typed NULL; a variable of a whole number is cast to its own type, since it isn't a literal beside a
-        decimal."""
+        typed NULL."""
         known = self.arguments.variables
         if known is None or not self.sees_variables:
             return None
@@ -482,8 +481,7 @@ class StatementContext(msgspec.Struct):
     def _variable(self, kind: pa.DataType, index: int) -> Expr:
         if self.arguments.values[index] is None:
             return Literal(kind, self.pin(index))
-        parameter = Parameter(kind, index, number_of(self.arguments.values[index]))
-        return Cast(kind, parameter) if types.is_integral(kind) else parameter
+        return Parameter(kind, index, number_of(self.arguments.values[index]))
 
     def variable_of(self, expression: Expr) -> tuple[str, Literal] | None:
         """Return the name of the SQL variable that the expression is, and the variable's value, on which the
@@ -551,8 +549,11 @@ class StatementContext(msgspec.Struct):
 
     def narrowest(self, parameter: Parameter) -> Expr:
         """Return a parameter of an integer type, cast to the narrowest decimal type that holds the argument's
-        value, and record in ``sized`` that the plan depends on the value's number of digits. The cast is a
-        safe one because it can't fail, so that rules need not mind errors."""
+        value, and record in ``sized`` that the plan depends on the value's number of digits. A SQL variable
+        is no literal, and has the decimal type of its type. The cast is a safe one because it can't fail, so
+        that rules need not mind errors."""
+        if self.arguments.own <= parameter.index < self.arguments.given:
+            return Cast(coercion.as_decimal(parameter.type), parameter, safe=True)
         self.sized.add(parameter.index)
         value = self._value(parameter.index)
         if isinstance(value, int) and parameter.type != types.TINYINT:
@@ -563,8 +564,6 @@ class StatementContext(msgspec.Struct):
         """Return a bound of the number of rows that ``expression``, a parameter of the user, has as its
         value, and record in ``bounded`` that the plan depends on the bound. Return None for any other
         expression, and for a value that is no number of rows."""
-        if self._variables and isinstance(expression, Cast) and expression.operand.type == expression.type:
-            expression = expression.operand  # a variable
         if not isinstance(expression, Parameter) or expression.type != types.INT:
             return None
         place = expression.index
