@@ -61,7 +61,7 @@ def bind_from(queries: Queries, select: exp.Expr, parent: Scope | None) -> Relat
     if (routine := _lateral_routine(queries, source.this)) is not None:
         result = aliased(routine_tables.routine_relation(queries, *routine), source.this)
     elif _is_lateral_generator(source.this):
-        result = laterals.lateral_table(queries, None, source.this, parent)
+        result = laterals.lateral_table(queries, None, source.this)
     elif isinstance(source.this, exp.Lateral):
         result = _lateral(queries, source.this, queries.enclosing)
     else:
@@ -121,7 +121,7 @@ def _joined(queries: Queries, left: Relation, node: exp.Join, parent: Scope | No
     if str(node.args.get("kind") or "") == "CROSS":
         if is_lateral:
             refuse_unknown(node, frozenset({"this", "kind"}))
-            return laterals.lateral_table(queries, left, node.this, parent)
+            return laterals.lateral_table(queries, left, node.this)
         refuse_unknown(node, frozenset({"this", "kind", "pivots"}))
         result = joins.side_by_side(left, _relation(queries, node.this), JoinKind.INNER)
     elif is_lateral:

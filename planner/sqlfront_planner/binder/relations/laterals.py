@@ -111,9 +111,7 @@ def _aliased(call: GeneratorCall, node: exp.Expr) -> tuple[GeneratorCall, str]:
     return renamed(call, names, node), "" if alias.this is None else alias.this.name.lower()
 
 
-def lateral_table(
-    queries: Queries, source: Relation | None, node: exp.Lateral, parent: Scope | None
-) -> Relation:
+def lateral_table(queries: Queries, source: Relation | None, node: exp.Lateral) -> Relation:
     """Bind ``source, LATERAL generator(...) AS t(a, b)``; ``source`` is None for the first item of FROM."""
     refuse_unknown(node, frozenset({"this", "alias"}))
     call = table_generator_of(node.this)
@@ -169,7 +167,7 @@ def lateral_join(queries: Queries, source: Relation, join: exp.Join, parent: Sco
     """
     kind = lateral_subqueries.lateral_kind(join)
     condition = join.args.get("on")
-    joined = lateral_table(queries, source, join.this, parent)
+    joined = lateral_table(queries, source, join.this)
     if condition is None or not lateral_subqueries.is_written(condition):
         return joined
     generate = joined.plan
