@@ -116,7 +116,7 @@ def test_show_functions_shows_what_can_be_called(connection: Connection) -> None
     shown = {name for (name,) in rows(connection, "show functions")}
 
     assert {"abs", "count", "row_number", "range", "cast", "case", "||"} <= shown
-    assert not {"parse_json", "reflect", "timestampadd"} & shown, "not built, or no function of Spark's"
+    assert not {"from_avro", "reflect", "timestampadd"} & shown, "not built, or no function of Spark's"
     assert rows(connection, "show user functions") == []
 
 

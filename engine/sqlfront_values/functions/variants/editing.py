@@ -92,11 +92,12 @@ def _delete(row: bytes | None, *paths: str | None) -> bytes | None:
     targets = [_target(path, "variant_delete") for path in paths if path is not None]
     if row is None:
         return None
-    for steps in targets or [None]:
+    if not targets:
         builder = VariantBuilder()
-        variant = variant_of(row)
-        value = builder.copied(variant) if steps is None else edits.without(variant, steps, builder)
-        row = builder.row(value)
+        return builder.row(builder.copied(variant_of(row)))
+    for steps in targets:
+        builder = VariantBuilder()
+        row = builder.row(edits.without(variant_of(row), steps, builder))
     return row
 
 
