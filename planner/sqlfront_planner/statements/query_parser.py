@@ -15,6 +15,7 @@ from sqlfront_planner.syntax.lexer import tokens_of
 from sqlfront_planner.syntax.recognizer import keywords_as_names
 from sqlfront_planner.tokens import nesting, pipes, recursions
 from sqlfront_planner.tokens.checks import check
+from sqlfront_planner.tokens.inline_rows import with_enclosed_rows
 from sqlfront_planner.tokens.laterals import with_lateral_marks
 from sqlfront_planner.tokens.rewriting import rewrite
 from sqlfront_planner.tokens.tokenizing import parse_tokens, tokenize, unknown_type_at, unread_at
@@ -133,7 +134,7 @@ def _begins_item_with_keyword(tokens: list[Token]) -> bool:
 
 def _tree(tokens: list[Token], sql: str, before: int) -> exp.Expr | None:
     check(tokens, sql)
-    rewritten = rewrite(with_lateral_marks(tokens), sql, before)
+    rewritten = rewrite(with_lateral_marks(with_enclosed_rows(tokens)), sql, before)
     try:
         trees = _trees(rewritten, sql)
     except ParseError as error:

@@ -481,10 +481,19 @@ class _Rewriter:
 
     # ---- types
 
+    def _enclose_typed_literal(self) -> None:
+        """Put a typed literal at the end of the output into parentheses, before its cast by ``::``: sqlglot
+        casts the literal's string first."""
+        kinds = [token.token_type for token in self._output[-2:]]
+        if len(kinds) == 2 and kinds[0] in _TYPED_LITERALS and kinds[1] == _T.STRING:
+            word, text = self._output[-2:]
+            self._output[-2:] = [replaced(word, _T.L_PAREN, "("), word, text, replaced(text, _T.R_PAREN, ")")]
+
     def _type_after(self, position: int, token: Token) -> int:
         """Write ``:: type`` unchanged, up to the end of the type's angle brackets, since names in a type
         aren't calls; return the next position."""
         source, depth, end = self._source, 0, position + 1
+        self._enclose_typed_literal()
         self._output.append(token)
         self._known_type(end)
         while end < len(source):
