@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Final
 from msgspec.structs import replace
 
 from sqlfront_engine.engine import JobConfig
-from sqlfront_engine.jobs.query_run import QueryRun
+from sqlfront_engine.job_statistics import JobStatus
+from sqlfront_engine.jobs.query_run import QueryRun, stopped_error
 from sqlfront_planner.binder import Arguments
 from sqlfront_planner.plan import QueryPlan, SharedPlan, StepPlan, Template
 from sqlfront_planner.planning import plan_query
@@ -115,6 +116,7 @@ class _SharedRuns:
         return found
 
     def _run(self, part: SharedPlan | StepPlan, held: Mapping[str, object]) -> "HeldBatches":
+        self._check_query()
         template = part.template
         known = self._bound.get(id(template))
         if known is None:
@@ -125,6 +127,17 @@ class _SharedRuns:
         job = replace(self._config, resources={**resources, **held})
         run = runner_of(self._context, template)
         return self._context.engine.hold(f"shared rows {part.name}", dag, job, run)
+
+    def _check_query(self) -> None:
+        """Raise the error of the query if it was cancelled or its timeout is over: a job that ends within one
+        round doesn't notice, and a recursion may run any number of such jobs."""
+        query, now = self._config.query, self._context.engine.clock.now
+        assert query is not None
+        if (error := query.stopped(now)) is not None:
+            raise error
+        timeout = self._config.timeout
+        if timeout is not None and now() >= query.began + timeout:
+            raise stopped_error(JobStatus.TIMED_OUT, timeout)
 
 
 def _log(
