@@ -29,7 +29,10 @@ def config(**options: object) -> Config:
 
 
 def drop_all(connection: sqlfront.Connection) -> None:
-    """Leave no table or view behind for the other sessions."""
+    """Leave no table, view or function behind for the other sessions."""
     for _, name, temporary in connection.execute("SHOW TABLES").fetchall():
         if not temporary:
             connection.execute(f"DROP TABLE IF EXISTS {name}")
+    for (name,) in connection.execute("SHOW USER FUNCTIONS").fetchall():
+        if "." in name:  # those of the session have no schema, and end with it
+            connection.execute(f"DROP FUNCTION IF EXISTS {name}")

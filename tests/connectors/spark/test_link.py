@@ -265,14 +265,14 @@ def test_a_name_of_nothing_is_none(link: SparkLink) -> None:
 
 
 def test_a_type_that_is_none_of_ours_says_so(link: SparkLink) -> None:
-    link.spark.sql("SELECT parse_json('1') AS j").createTempView("variants")
+    link.spark.sql("SELECT TIME'12:00:00' AS j").createTempView("times")
     try:
-        with pytest.raises(NotSupportedError, match="`j` has Spark's type variant"):
-            SparkTable("variants", link, lambda: link.table(["variants"]), reference="variants")
-        with pytest.raises(NotSupportedError, match="`j` has Spark's type variant"):
-            _ = link.run("SELECT * FROM variants").schema
+        with pytest.raises(NotSupportedError, match=r"`j` has Spark's type time"):
+            SparkTable("times", link, lambda: link.table(["times"]), reference="times")
+        with pytest.raises(NotSupportedError, match=r"`j` has Spark's type time"):
+            _ = link.run("SELECT * FROM times").schema
     finally:
-        link.spark.catalog.dropTempView("variants")
+        link.spark.catalog.dropTempView("times")
 
 
 def test_describing_runs_nothing(link: SparkLink) -> None:
