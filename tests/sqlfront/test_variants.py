@@ -50,3 +50,10 @@ def test_memory_tables_hold_variants(session: sqlfront.Session) -> None:
 def test_parquet_is_refused_by_name(session: sqlfront.Session, tmp_path: Path) -> None:
     with pytest.raises(NotSupportedError, match="`v` of type VARIANT in Parquet files"):
         session.sql(f"CREATE TABLE p USING parquet LOCATION '{tmp_path}' AS SELECT parse_json('1') AS v")
+
+
+def test_a_variant_is_no_clustering_key(session: sqlfront.Session) -> None:
+    with pytest.raises(sqlfront.ProgrammingError, match="`v` can't be a clustering key"):
+        session.sql(
+            "CREATE TABLE keyed USING memory CLUSTERED BY (v) INTO 3 BUCKETS AS SELECT parse_json('1') AS v"
+        )

@@ -10,6 +10,7 @@ from sqlfront_connectors.memory.keyed_table import KeyedTable
 from sqlfront_connectors.memory.table import MemoryTable
 from sqlfront_values.errors import ProgrammingError
 from sqlfront_values.partitioning.partitions import DEFAULT_PARTITIONS
+from sqlfront_values.types import is_variant
 
 #: A maker of empty memory tables of a name, schema, partitioning and number of backups.
 MakeTable = Callable[[str, pa.Schema, Partitioning | None, int], KeyedTable]
@@ -78,9 +79,7 @@ def partitioning_of(definition: TableDefinition) -> Partitioning | None:
             f"its columns are {', '.join(definition.schema.names)}"
         )
     columns = tuple(names.index(name.lower()) for name in definition.clustered_by)
-    nested = [column for column in columns if pa.types.is_nested(definition.schema.field(column).type)]
-    if nested:
-        raise ProgrammingError(
-            f"table {definition.name}: `{definition.schema.field(nested[0]).name}` can't be a clustering key"
-        )
+    for field in map(definition.schema.field, columns):
+        if pa.types.is_nested(field.type) or is_variant(field.type):
+            raise ProgrammingError(f"table {definition.name}: `{field.name}` can't be a clustering key")
     return Partitioning(columns, definition.buckets or DEFAULT_PARTITIONS)

@@ -1,9 +1,11 @@
-"""Every aggregate and window function's example gives the answer that stands beside it (Spark's)."""
+"""Every aggregate and window function's example gives the answer that stands beside it (Spark's). The sum of
+ANSI mode off has no call of its own."""
 
 import pytest
 
 import sqlfront
 from sqlfront_values.functions.aggregates.registry import aggregate_names, lookup_aggregate
+from sqlfront_values.functions.legacy import WRAPPING_SUM
 from sqlfront_values.functions.windows.registry import lookup_window, window_names
 
 
@@ -19,7 +21,7 @@ def check(example: tuple[str, str] | None) -> None:
         assert repr(value) == answer
 
 
-@pytest.mark.parametrize("name", aggregate_names())
+@pytest.mark.parametrize("name", [name for name in aggregate_names() if name != WRAPPING_SUM])
 def test_aggregates(name: str) -> None:
     function = lookup_aggregate(name)
     assert function is not None

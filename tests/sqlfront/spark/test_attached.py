@@ -280,7 +280,7 @@ def test_merge_into_an_own_table(session: AttachedSession) -> None:
         "WHEN NOT MATCHED THEN INSERT (kind, name) VALUES (s.id, 'merged')"
     )
 
-    session.execute(merge.format("(VALUES (99L) AS v(id))"))
+    session.execute(merge.format("(SELECT 99L AS id)"))
     with pytest.raises(NotSupportedError, match="`events` is a temporary view of Spark's"):
         session.execute(merge.format("events"))
     assert session.execute("SELECT name FROM kinds WHERE kind = 99").collect() == [("merged",)]
