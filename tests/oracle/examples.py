@@ -119,7 +119,7 @@ EXAMPLES = (
     _sql("SELECT map(x, 1) FROM VALUES (-0.0D) AS t(x)"),
     _sql("SELECT cbrt(27D), pow(10D, -2D), exp(1D), hypot(3D, 4D)"),
     _sql("SELECT then, v.end FROM VALUES (1, 2) AS v(then, end)"),
-    _sql("INSERT INTO t BY NAME SELECT 1 AS a", "not built"),
+    _sql("INSERT INTO t REPLACE WHERE a = 1 SELECT 1 AS a", "not built"),
     _sql("BEGIN DECLARE x INT; SET x = 1; SELECT x; END", "not built"),
     _sql("SELECT array_join(array_repeat('a', 50000), repeat('x', 50000))", "sizes", unasked=_LARGE),
     _sql("SELECT regexp_replace(repeat('a', 60000), 'a', repeat('b', 60000))", "sizes", unasked=_LARGE),

@@ -12,7 +12,7 @@ import pyarrow as pa
 from sqlfront_planner.statements.query_parser import statement_text
 from sqlfront_planner.statements.variable_structs import DeclareVariable, DropVariable, SetVariables
 from sqlfront_planner.syntax.lexer import tokens_of
-from sqlfront_values.errors import spark_error
+from sqlfront_values.errors import Error, spark_error
 
 #: A function that parses the text of a type.
 ParseType = Callable[[str], pa.DataType]
@@ -86,17 +86,20 @@ class _Parser:
         return DeclareVariable(tuple(names), self._parse_type(kind) if kind else None, default, replaces)
 
     def set(self) -> SetVariables:
-        """Parse SET VARIABLE."""
+        """Parse SET VARIABLE. Spark's grammar takes any text for SET, so that the signs are checked here."""
         self._place += 1
         if self._takes("("):
             names = [self._name()]
             while self._takes(","):
                 names.append(self._name())
-            self._place += 3  # behind ") = ("
+            if not self._takes(")", "=", "("):
+                raise _invalid_set()
             return SetVariables(tuple(names), query=self._text(self._place, self._count - 1))
         assignments = [self._assignment()]
         while self._takes(","):
             assignments.append(self._assignment())
+        if self.kinds[self._place] not in ("", ";"):
+            raise _invalid_set()
         return SetVariables(tuple(name for name, _ in assignments), tuple(value for _, value in assignments))
 
     def drop(self) -> DropVariable:
@@ -108,9 +111,12 @@ class _Parser:
     def _assignment(self) -> tuple[str, str | None]:
         """Parse ``name = expression``; return the name, and the expression's text, None for DEFAULT."""
         name = self._name()
-        self._place += 1
+        if not self._takes("="):
+            raise _invalid_set()
         begin = self._place
-        self._place = self._end(begin, (",",))
+        self._place = self._end(begin, (",", ";"))
+        if self._place == begin:
+            raise _invalid_set()
         if self._place == begin + 1 and self.kinds[begin] == "DEFAULT":
             return name, None
         return name, self._text(begin, self._place)
@@ -124,6 +130,8 @@ class _Parser:
     def _name(self) -> str:
         """Return the text of the dotted name that comes next."""
         begin = self._place
+        if self.kinds[begin] != "<quoted>" and not self.kinds[begin].isidentifier():
+            raise _invalid_set()
         self._place += 1
         while self.kinds[self._place] == ".":
             self._place += 2
@@ -141,3 +149,11 @@ class _Parser:
     def _text(self, begin: int, end: int) -> str:
         """Return the text from the token ``begin`` up to the token ``end``, which isn't included."""
         return self._sql[self._starts[begin] : self._ends[end - 1]] if end > begin else ""
+
+
+def _invalid_set() -> Error:
+    return spark_error(
+        "INVALID_SET_SYNTAX",
+        "Expected format is 'SET', 'SET key', or 'SET key=value'. If you want to include special characters"
+        " in key, or include semicolon in value, please use backquotes, e.g., SET `key`=`value`.",
+    )
