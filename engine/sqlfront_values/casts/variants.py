@@ -74,6 +74,7 @@ def can_cast(source: pa.DataType, target: pa.DataType, *, fields: bool = False) 
     """Return whether Spark casts between two logical types, one of which is VARIANT; ``fields``: whether maps
     and structs become objects, as by ``to_variant_object`` alone.
 
+    >>> from sqlfront_values.types import INT, VARIANT
     >>> can_cast(VARIANT, pa.map_(INT, INT)), can_cast(pa.list_(INT), VARIANT)
     (False, True)
     """

@@ -81,5 +81,5 @@ def test_few_values_stay_values_until_the_end() -> None:
 def test_without_the_library_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "datasketches", None)
 
-    with pytest.raises(NotSupportedError, match=r"sqlfront\[sketches\]"):
-        sqlfront.sql("SELECT hll_sketch_agg(1)").collect()
+    with sqlfront.connect() as connection, pytest.raises(NotSupportedError, match=r"sqlfront\[sketches\]"):
+        connection.execute("SELECT hll_sketch_agg(1)").fetchall()

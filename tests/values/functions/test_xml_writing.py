@@ -7,7 +7,10 @@ from sqlfront_values.errors import DataError, NotSupportedError
 
 
 def _xml(expression: str) -> object:
-    return sqlfront.sql(f"SELECT to_xml({expression})").collect()[0][0]
+    with sqlfront.connect() as connection:
+        row = connection.execute(f"SELECT to_xml({expression})").fetchone()
+    assert row is not None
+    return row[0]
 
 
 @pytest.mark.parametrize("name", ["a b", "1a", "a:b", "-a", "<"])
