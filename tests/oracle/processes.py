@@ -34,5 +34,5 @@ def drop_all(connection: sqlfront.Connection) -> None:
         if not temporary:
             connection.execute(f"DROP TABLE IF EXISTS {name}")
     for (name,) in connection.execute("SHOW USER FUNCTIONS").fetchall():
-        if "." in name:  # those of the session have no schema, and end with it
+        if "." in str(name):  # those of the session have no schema, and end with it
             connection.execute(f"DROP FUNCTION IF EXISTS {name}")
