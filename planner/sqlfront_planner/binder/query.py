@@ -16,7 +16,7 @@ from sqlfront_planner.binder.context import LEVELS_OF_A_STACK, MOST_BOUND, State
 from sqlfront_planner.binder.distribution import CLAUSES, check_distribution, sort_clause
 from sqlfront_planner.binder.expressions.expression_binder import Clause, ExpressionBinder, cast_to
 from sqlfront_planner.binder.names import shown_names
-from sqlfront_planner.binder.relations import from_clause, recursions
+from sqlfront_planner.binder.relations import from_clause
 from sqlfront_planner.binder.scope import EMPTY_SCOPE, BoundQuery, Scope, ScopeColumn, output_scope
 from sqlfront_planner.binder.select import bind_select
 from sqlfront_planner.binder.sorting import bind_order, check_rows_comparable, distinct_rows, sorted_plan
@@ -38,12 +38,16 @@ from sqlfront_planner.shared_rows import shared_scan
 from sqlfront_values import evaluate, types
 from sqlfront_values.errors import NotSupportedError, ProgrammingError
 from sqlfront_values.expressions import Expr, walk
+from sqlfront_values.lazy_modules import lazy_module
 from sqlfront_values.room import check
 from sqlfront_values.stacks import on_fresh_stack
 from sqlfront_values.types import INT
 
 if TYPE_CHECKING:
+    from sqlfront_planner.binder.relations import recursions
     from sqlfront_planner.coercion import Coercion
+else:
+    recursions = lazy_module("sqlfront_planner.binder.relations.recursions")
 
 _MODIFIERS: Final = frozenset({"with_", "order", "limit", "offset"})
 _ENDS: Final = _MODIFIERS - {"with_"}
