@@ -25,4 +25,4 @@ builds DAGs without SQL.
 
 from sqlfront_values.lazy_modules import lazy_submodules
 
-lazy_submodules(__name__, "coercion", "run_values", "types")
+lazy_submodules(__name__, "coercion", "merged_sessions", "run_values", "types")

@@ -12,6 +12,7 @@ from importlib import import_module
 from typing import Final, cast
 
 from sqlfront_engine.join_kinds import JoinKind
+from sqlfront_planner import merged_sessions
 from sqlfront_planner.logical import (
     LogicalAggregate,
     LogicalFilter,
@@ -24,7 +25,6 @@ from sqlfront_planner.logical import (
     LogicalWindow,
     Subquery,
 )
-from sqlfront_planner.merged_sessions import refuse_filtered_sessions
 from sqlfront_values.expressions import Call, Case, Cast, Column, Expr, Literal, Parameter
 from sqlfront_values.room import check
 from sqlfront_values.settings import Settings
@@ -98,7 +98,7 @@ def optimize(
             held = constructs(rewritten)
         plan = rewritten
     if LogicalWindow in held:
-        refuse_filtered_sessions(plan)
+        merged_sessions.refuse_filtered_sessions(plan)
     return plan
 
 

@@ -7,4 +7,13 @@ wrong name; ``spark_functions`` lists the names of Spark's functions.
 
 from sqlfront_values.lazy_modules import lazy_submodules
 
-lazy_submodules(__name__, "call_names", "spark_functions", "shown_names", "window_names")
+lazy_submodules(
+    __name__,
+    "call_names",
+    "lambda_names",
+    "routine_names",
+    "spark_functions",
+    "shown_names",
+    "variable_names",
+    "window_names",
+)
