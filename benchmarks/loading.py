@@ -25,16 +25,17 @@ def datafusion_tables(folder: Path, tables: Iterable[str]) -> "datafusion.Sessio
     return context
 
 
-def spark_tables(folder: Path, tables: Iterable[str], memory: str) -> "SparkSession":
-    """Spark local[2] with the given ``memory``, and ``<table>.parquet`` of each table cached."""
+def spark_tables(folder: Path, tables: Iterable[str], memory: str, threads: int = 2) -> "SparkSession":
+    """Spark local with so many ``threads`` and the given ``memory``; ``<table>.parquet`` of each table is
+    cached."""
     os.environ["PYSPARK_PYTHON"] = sys.executable
     from pyspark.sql import SparkSession
 
     spark = (
-        SparkSession.builder.master("local[2]")
+        SparkSession.builder.master(f"local[{threads}]")
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
-        .config("spark.sql.shuffle.partitions", "2")
+        .config("spark.sql.shuffle.partitions", str(threads))
         .config("spark.sql.session.timeZone", "UTC")
         .config("spark.driver.memory", memory)
         .getOrCreate()
