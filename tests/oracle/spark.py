@@ -73,20 +73,18 @@ class SparkSubject:
             return self._cause(error)
 
     def _cause(self, error: Py4JJavaError) -> Failure:
-        """The failure behind an error of the thread that sends Arrow batches; pyspark leaves it as it is.
-
-        A function that raises Java's plain RuntimeException, as xpath does, has no condition."""
+        """The failure behind an error that pyspark leaves as it is, such as one of the thread that sends Arrow
+        batches: the first cause with a condition, else the last cause, as the plain RuntimeException of
+        xpath. An error of the JVM itself, such as a lack of memory, is no answer and raised again."""
         gateway, cause = self.session.sparkContext._gateway, error.java_exception
-        plain = None
+        last = None
         while cause is not None:
             if is_instance_of(gateway, cause, "org.apache.spark.SparkThrowable") and cause.getCondition():
                 return Failure(cause.getCondition(), cause.getSqlState(), cause.getMessage())
-            if cause.getClass().getName() == "java.lang.RuntimeException":
-                plain = plain or Failure(None, None, cause.getMessage())
-            cause = cause.getCause()
-        if plain is not None:
-            return plain
-        raise error
+            if is_instance_of(gateway, cause, "java.lang.VirtualMachineError"):
+                raise error
+            last, cause = cause, cause.getCause()
+        return Failure(None, None, str(last and last.getMessage()))
 
 
 class SparkOracle:

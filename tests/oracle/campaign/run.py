@@ -50,8 +50,9 @@ _OPERATORS: Final = ("+", "-", "*", "||", "=", "<>", "<", "<=", ">", ">=", "<=>"
 
 #: Spark evaluates expressions over inline rows before it simplifies them, and rows of tables after that.
 _EXCLUDED: Final = "org.apache.spark.sql.catalyst.optimizer.ConvertToLocalRelation"
-#: Classes of SQLSTATEs: data exceptions, and limits of sizes that a value exceeds.
-_OF_VALUES: Final = ("22", "54")
+#: Classes of SQLSTATEs: data exceptions, violated constraints (of map keys), and limits of sizes that a value
+#: exceeds.
+_OF_VALUES: Final = ("22", "23", "54")
 
 
 @dataclass(frozen=True)
