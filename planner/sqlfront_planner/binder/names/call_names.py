@@ -303,8 +303,13 @@ def _array_sort(arguments: list[str]) -> str:
 
 
 def _like_call(arguments: list[str]) -> str:
-    escape = f" ESCAPE '{arguments[2]}'" if len(arguments) == 3 else ""
+    escape = shown_escape(arguments[2]) if len(arguments) == 3 else ""
     return f"{arguments[0]} LIKE {arguments[1]}{escape}"
+
+
+def shown_escape(character: str) -> str:
+    """Return the end of the text of a LIKE with this escape character; empty for the default, a backslash."""
+    return "" if character == "\\" else f" ESCAPE '{character}'"
 
 
 def _log(arguments: list[str]) -> str:

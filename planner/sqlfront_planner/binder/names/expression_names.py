@@ -341,7 +341,7 @@ def _like(node: exp.Expr, binder: "Binder") -> str:
 
 def _escape(node: exp.Expr, binder: "Binder") -> str:
     assert isinstance(node, exp.Binary)
-    return _pattern(node.this, binder, f" ESCAPE '{node.expression.this}'")
+    return _pattern(node.this, binder, call_names.shown_escape(node.expression.this))
 
 
 def _pattern(node: exp.Expr, binder: "Binder", escape: str) -> str:
