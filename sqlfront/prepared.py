@@ -167,7 +167,7 @@ class PreparedStatement:
         if result.stats.lane == Lane.SPARK:
             return result
         arguments, key = session.arguments(parameters), context.plan_key
-        found = context.plans.find(self.text, arguments, key, context.catalog)
+        found = context.plans.find(context.usual(self.text), arguments, key, context.catalog)
         if found is not None:
             cached, literals = found
             self._held = cached, (key, arguments_key(arguments, cached)), literals

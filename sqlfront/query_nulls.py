@@ -27,7 +27,7 @@ def nulls_of_text(
     if context is None:
         return None
     try:
-        statement = parse(text)
+        statement = parse(context.usual(text))
         if not isinstance(statement, Query):
             return None
         binding = bind_query(statement, context.catalog, context.bind_settings, args)

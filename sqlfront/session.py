@@ -263,7 +263,8 @@ class Session(ClosingContext):
     ) -> Result:
         """Run one statement as :meth:`execute` does. ``observation`` collects metrics and traces of the
         statement; None = nobody observes the statement."""
-        text, context = well_formed(text), self.context
+        context = self.context
+        text = context.usual(well_formed(text))
         try:
             if context.bases:
                 copies.follow(context)
@@ -433,7 +434,7 @@ class Session(ClosingContext):
         [Row(n=0), Row(n=2), Row(n=4)]
         """
         self.check_open()
-        text = well_formed(text)
+        text = self.context.usual(well_formed(text))
         request = StatementRequest(text, self.arguments(args))
         try:
             return job_commands.submit(self.context, request, name, options or {})

@@ -142,7 +142,7 @@ class Checker(ClosingContext):
         ``known``: the known values of the statement's parameters, by position or name; None = no value is
         known."""
         try:
-            return self._spark_s(text) or self._planned(parse(text), known or {})
+            return self._spark_s(text) or self._planned(parse(self._session.context.usual(text)), known or {})
         except NotKnownYet as error:
             return Verdict(CheckedLane.UNKNOWN, error.message)
         except Error as error:

@@ -90,6 +90,7 @@ def immediate_request(
             f"Execute immediate requires a non-null variable as the query string, but the provided variable "
             f"{statement.text} is null.",
         )
+    text = context.usual(text)
     arguments = context.variables.added_to(
         _arguments(run, statement.using, text, tokens_of(statement.text).kinds.count("?"))
     )

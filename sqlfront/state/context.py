@@ -24,6 +24,7 @@ from sqlfront_planner.plan_cache import PlanCache
 from sqlfront_planner.planning import PlanTarget
 from sqlfront_values import room
 from sqlfront_values.errors import InternalError, ProgrammingError
+from sqlfront_values.lazy_modules import lazy_module
 from sqlfront_values.settings import Settings
 
 if TYPE_CHECKING:
@@ -35,6 +36,9 @@ if TYPE_CHECKING:
     from sqlfront.state.spark_beside import SparkBeside
     from sqlfront_cluster.members.member import Member
     from sqlfront_connectors.base import Table
+    from sqlfront_planner.tokens import kept_escapes
+else:
+    kept_escapes = lazy_module("sqlfront_planner.tokens.kept_escapes")
 
 
 class Context(msgspec.Struct, frozen=True, eq=False, weakref=True):
@@ -130,6 +134,14 @@ class Context(msgspec.Struct, frozen=True, eq=False, weakref=True):
         if self.cluster is None:
             return self.options.key
         return self.options.key, self.cluster.member_list.dealt
+
+    def usual(self, text: str) -> str:
+        """Return the statement that means under Spark's default settings of the parser what the user's
+        ``text`` means under the session's. Beside Spark the text is returned unchanged: Spark answers if its
+        settings differ."""
+        if self.spark is not None or not self.options.keeps_escapes:
+            return text
+        return kept_escapes.with_usual_escapes(text)
 
     def is_settled(self, key: object) -> bool:
         """Return whether a plan made for the plan key ``key`` is still valid by its settings: they are

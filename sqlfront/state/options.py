@@ -108,6 +108,7 @@ RECURSION_LEVELS: Final = "spark.sql.cteRecursionLevelLimit"
 RECURSION_ROWS: Final = "spark.sql.cteRecursionRowLimit"
 MAP_KEYS: Final = "spark.sql.mapKeyDedupPolicy"
 SIZE_OF_NULL: Final = "spark.sql.legacy.sizeOfNull"
+KEPT_ESCAPES: Final = "spark.sql.parser.escapedStringLiterals"
 _POLICIES: Final = ("EXCEPTION", "LAST_WIN")
 _TIMEOUT: Final = "sqlfront.timeout"
 _LANE: Final = "sqlfront.lane"
@@ -127,6 +128,9 @@ _OPTIONS: Final[dict[str, _Option]] = {
     ),
     SIZE_OF_NULL: _Option(
         "true", _boolean(SIZE_OF_NULL), "whether the size of null is -1, with ANSI mode off; else null"
+    ),
+    KEPT_ESCAPES: _Option(
+        "false", _boolean(KEPT_ESCAPES), "whether escapes in string literals stay as they are written"
     ),
     "spark.sql.caseSensitive": _Option("false", _only("false"), "names by letter case; only false is built"),
     RECURSION_LEVELS: _Option(
@@ -206,6 +210,12 @@ class Options:
     def sizes_null(self) -> bool:
         """Whether the size of null is -1 with ANSI mode off (``spark.sql.legacy.sizeOfNull``)."""
         return self._values[SIZE_OF_NULL] == "true"
+
+    @property
+    def keeps_escapes(self) -> bool:
+        """Whether escapes in string literals stay as they are written
+        (``spark.sql.parser.escapedStringLiterals``)."""
+        return self._values[KEPT_ESCAPES] == "true"
 
     @property
     def autocache(self) -> int:
