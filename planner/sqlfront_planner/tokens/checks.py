@@ -9,7 +9,7 @@ from typing import Final
 
 from sqlglot.tokenizer_core import Token, TokenType
 
-from sqlfront_planner.tokens.tokenizing import error_at, unread_at, unsupported_at
+from sqlfront_planner.tokens.tokenizing import no_literals_of, unread_at, unsupported_at
 
 _T = TokenType
 
@@ -61,9 +61,7 @@ def _typed_literal(tokens: Sequence[Token], position: int, sql: str) -> None:
     Spark has no array literals."""
     following = _at(tokens, position + 1)
     if following is not None and following.token_type == _T.STRING:
-        name = tokens[position].text.upper()
-        message = f'Literals of the type "{name}" are not supported.'
-        raise error_at(tokens[position], "UNSUPPORTED_TYPED_LITERAL", message, sql)
+        raise no_literals_of(tokens[position], sql)
 
 
 def _trim(tokens: Sequence[Token], position: int, sql: str) -> None:
@@ -71,8 +69,7 @@ def _trim(tokens: Sequence[Token], position: int, sql: str) -> None:
     there, like DATE in ``DATE '2024-01-01'``."""
     following = [token.token_type for token in tokens[position + 1 : position + 4]]
     if following == [_T.L_PAREN, _T.FROM, _T.STRING]:
-        message = 'Literals of the type "FROM" are not supported.'
-        raise error_at(tokens[position + 2], "UNSUPPORTED_TYPED_LITERAL", message, sql)
+        raise no_literals_of(tokens[position + 2], sql)
 
 
 def _current_path(tokens: Sequence[Token], position: int, sql: str) -> None:

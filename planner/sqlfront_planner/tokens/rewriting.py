@@ -41,6 +41,8 @@ from sqlfront_planner.tokens.marks import (
 )
 from sqlfront_planner.tokens.tokenizing import (
     error_at,
+    invalid_hexadecimal,
+    no_literals_of,
     replaced,
     unescape,
     unknown_type_at,
@@ -64,6 +66,11 @@ _KEYWORDS: Final = frozenset(
 )  # fmt: skip
 #: Words that look like identifiers but may directly precede a call's name.
 _BEFORE_CALL: Final = frozenset({"BOTH", "LEADING", "TRAILING", "PLACING", "FOR"})
+#: Words that look like identifiers but may directly precede a string.
+_BEFORE_STRING: Final = _BEFORE_CALL | {"OF"}
+#: The word that begins a literal of bytes, ``X '1F'``.
+_HEX_WORDS: Final = frozenset({"X", "x"})
+_HEX_DIGITS: Final = r"[0-9a-fA-F]*"
 #: Functions with a special syntax if one of these words stands at the top level of their parentheses.
 _SPECIAL: Final = {
     "SUBSTRING": frozenset({_T.FROM}),
@@ -389,13 +396,14 @@ class _Rewriter:
     def _refuse_after_word(self, word: Token, position: int, token: Token) -> None:
         """Raise an error if the string literal ``token``, at ``position``, may not follow the token ``word``.
 
-        The refused combinations are ``X '1F'`` with a blank, an INTERVAL string whose number touches its unit
-        (``INTERVAL '1day'``), and a typed literal of two strings (``DATE '2024-01-01' 'x'``). The INTERVAL
-        raises INVALID_TYPED_LITERAL, the other two raise NotSupportedError.
+        The refused combinations are a name before a string (``r 'x'``; see :meth:`_hexadecimal` for ``X``),
+        an INTERVAL string whose number touches its unit (``INTERVAL '1day'``), and a typed literal of two
+        strings (``DATE '2024-01-01' 'x'``). They raise UNSUPPORTED_TYPED_LITERAL, INVALID_TYPED_LITERAL and
+        NotSupportedError.
         """
         following = self._at(position + 1)
-        if word.token_type == _T.VAR and word.text.upper() == "X":
-            raise unsupported_at(word, "A space between X and a string", self._sql)
+        if word.token_type == _T.VAR and word.text.upper() not in _BEFORE_STRING:
+            raise no_literals_of(word, self._sql)
         if word.token_type == _T.INTERVAL and re.search(_GLUED_UNIT, token.text):
             message = f"The value of the typed literal \"INTERVAL\" is invalid: '{token.text}'."
             raise error_at(token, "INVALID_TYPED_LITERAL", message, self._sql)
@@ -405,6 +413,8 @@ class _Rewriter:
     def _string(self, position: int, token: Token) -> int:
         """Join adjacent string literals into one; return the next position. A quote directly after the
         closing quote of the literal before is an escaped quote, except after a raw string."""
+        if position and self._source[position - 1].text in _HEX_WORDS:
+            return self._hexadecimal(position, token)
         if position:
             self._refuse_after_word(self._source[position - 1], position, token)
         source, end = self._source, position + 1
@@ -422,6 +432,17 @@ class _Rewriter:
             Token(_T.STRING, "".join(values), token.line, token.col, token.start, last.end, [])
         )
         return end
+
+    def _hexadecimal(self, position: int, token: Token) -> int:
+        """Replace the word X at the end of the output, and the string ``token`` behind it, by the literal
+        that ``X'1F'`` is without white space; return the next position. Raises INVALID_TYPED_LITERAL for
+        digits that aren't hexadecimal."""
+        word = self._output.pop()
+        digits = unescape(self._sql[token.start : token.end + 1])
+        if re.fullmatch(_HEX_DIGITS, digits) is None:
+            raise invalid_hexadecimal(f"'{digits}'", (word.start, token.end + 1), self._sql)
+        self._output.append(Token(_T.HEX_STRING, digits, word.line, word.col, word.start, token.end, []))
+        return position + 1
 
     def _interval(self, position: int, token: Token) -> int:
         """Rewrite ``INTERVAL 1 DAY 2 HOURS`` as ``INTERVAL '1 DAY 2 HOURS'``, since sqlglot reads several

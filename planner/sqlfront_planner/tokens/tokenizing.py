@@ -49,13 +49,7 @@ def tokenize(sql: str) -> list[Token]:
     except TokenError as error:
         malformed = re.search(_BAD_HEX, sql)
         if malformed is not None:
-            failure = spark_error(
-                "INVALID_TYPED_LITERAL",
-                f'The value of the typed literal "X" is invalid: {malformed[1]}.',
-                position=malformed.span(),
-            )
-            failure.locate(sql)
-            raise failure from None
+            raise invalid_hexadecimal(malformed[1], malformed.span(), sql) from None
         raise unread_at(None, sql) from error
 
 
@@ -103,6 +97,30 @@ def unsupported_at(token: Token, what: str, sql: str) -> NotSupportedError:
 def unknown_type_at(token: Token, sql: str) -> DatabaseError:
     """Make Spark's error UNSUPPORTED_DATATYPE for ``token``, an unknown word where a type is expected."""
     return error_at(token, "UNSUPPORTED_DATATYPE", f'Unsupported data type "{token.text.upper()}".', sql)
+
+
+def no_literals_of(word: Token, sql: str) -> DatabaseError:
+    """Make Spark's error UNSUPPORTED_TYPED_LITERAL for the name ``word`` before a string, as in ``a 'x'``,
+    which looks like the typed literal ``date 'x'``."""
+    return error_at(
+        word,
+        "UNSUPPORTED_TYPED_LITERAL",
+        f'Literals of the type "{word.text.upper()}" are not supported. Supported types are "DATE",'
+        ' "TIMESTAMP_NTZ", "TIMESTAMP_LTZ", "TIMESTAMP", "INTERVAL", "X", "TIME".',
+        sql,
+    )
+
+
+def invalid_hexadecimal(written: str, position: tuple[int, int], sql: str) -> DatabaseError:
+    """Make Spark's error INVALID_TYPED_LITERAL for the literal at ``position`` of the text ``sql``, whose
+    digits, ``written`` with their quotes, aren't hexadecimal."""
+    error = spark_error(
+        "INVALID_TYPED_LITERAL",
+        f'The value of the typed literal "X" is invalid: {written}.',
+        position=position,
+    )
+    error.locate(sql)
+    return error
 
 
 def unescape(quoted: str) -> str:
