@@ -73,8 +73,8 @@ class SparkSubject:
             return self._cause(error)
 
     def _cause(self, error: Py4JJavaError) -> Failure:
-        """The failure behind an error that pyspark leaves as it is, such as one of the thread that sends Arrow
-        batches: the first cause with a condition, else the last cause, as the plain RuntimeException of
+        """The failure behind an error that pyspark leaves as it is, such as one of the thread that sends
+        Arrow batches: the first cause with a condition, else the last cause, as the plain RuntimeException of
         xpath. An error of the JVM itself, such as a lack of memory, is no answer and raised again."""
         gateway, cause = self.session.sparkContext._gateway, error.java_exception
         last = None
