@@ -48,7 +48,7 @@ def change(run: StatementRun, statement: Change, name: str, table: KeyedTable) -
     version = catalog.version
     with following(run, lambda: table), overflow_of(name), table.turn():
         arguments = with_literals(text, run.arguments)
-        binding = bind_query(statement.rows, catalog, context.bind_settings, arguments)
+        binding = bind_query(statement.rows, catalog.with_elsewhere(), context.bind_settings, arguments)
         modification.check_table(binding.plan, table, name)
         bound_run = replace(run, request=replace(run.request, arguments=binding.arguments))
         count, plan = _change(bound_run, statement, name, table, binding)
@@ -71,8 +71,11 @@ def _change(
         meant = required(meant, table.schema, _required(run, statement, table, binding.plan))
     else:
         meant = modification.deleted(binding.plan, numbered, table.home_columns)
-    plan = plan_rows if table.is_spread else plan_small  # a spread table's job stores the rows, too
-    found = plan(replace(binding, plan=meant, titles={}), context.settings, context.target)
+    rows = run.here(meant)
+    found = None
+    if rows is meant:  # no rows of Spark's, which a cached plan would keep
+        plan = plan_rows if table.is_spread else plan_small  # a spread table's job stores the rows, too
+        found = plan(replace(binding, plan=meant, titles={}), context.settings, context.target)
     if isinstance(found, RowPlan):
         again = ChangePlan(table, name, updates, found, _keyed(found, table, updates=updates))
         with suppress(NotByRows):
@@ -80,7 +83,7 @@ def _change(
         found = None
     if not table.in_place:  # a job looks for rows at the owners of their partitions
         return _store_anew(run, statement, name, table, binding.plan), None
-    return _by_job(run, table, meant, found, updates=updates), None
+    return _by_job(run, table, rows, found, updates=updates), None
 
 
 def _keyed(found: RowPlan, table: KeyedTable, *, updates: bool) -> KeyedChange | None:
@@ -192,12 +195,13 @@ def _store_anew(
         if modification.affects_the_same_rows(bound, table.schema):
             # By the plan of other changes, whose errors don't depend on whether rows are affected.
             affected = modification.changed(bound, table, count, name)
-            found = run.rows(required(affected, table.schema, not_null))
+            found = run.rows(run.here(required(affected, table.schema, not_null)))
             meant = sum(batch.num_rows for batch in found)
         if meant != 0:
-            run.store(table, required(rows, table.schema, not_null), overwrite=True)
+            run.store(table, run.here(required(rows, table.schema, not_null)), overwrite=True)
         return meant
-    return _count(table) - run.store(table, modification.remaining(bound, table.schema), overwrite=True)
+    kept = run.here(modification.remaining(bound, table.schema))
+    return _count(table) - run.store(table, kept, overwrite=True)
 
 
 def _count(table: KeyedTable) -> int:

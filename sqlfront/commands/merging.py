@@ -59,7 +59,7 @@ def merge(run: StatementRun, statement: Merge) -> CommandOutcome:
 def _bound(run: StatementRun, statement: Merge, name: str, table: KeyedTable | FileTable) -> BoundMerge:
     """Bind the statement; all of its parts see the same relations. The caller has the table's turn."""
     context = run.context
-    catalog = context.catalog.pinned()
+    catalog = context.catalog.with_elsewhere()
     pairs, source, target = (
         bind_query(query, catalog, context.bind_settings, run.arguments).plan
         for query in (statement.pairs, statement.source, statement.target)
@@ -78,7 +78,7 @@ def _merge_rows(
             place_anew(table)
         bound = _bound(run, statement, name, table)
         homes = table.home_columns
-        plan = required(merging.changes(bound, NumberedTable(table), homes), table.schema, needed)
+        plan = run.here(required(merging.changes(bound, NumberedTable(table), homes), table.schema, needed))
         if isinstance(table, MemoryTable):
             return table.merge_batches(list(run.rows(plan)), distinct=bound.checks_matches)
         assert isinstance(table, SpreadTable)
@@ -93,7 +93,7 @@ def _merge_files(
     """Merge into a table over files; ``needed``: its NOT NULL columns. Return the number of affected rows.
     The caller has the table's turn."""
     bound = _bound(run, statement, name, table)
-    plan = required(merging.all_rows(bound), table.schema, needed)
+    plan = run.here(required(merging.all_rows(bound), table.schema, needed))
     rows = _RowsAfter(run.rows(plan), len(table.schema), bound)
     zone = run.context.settings.time_zone
     write = table.begin_insert(overwrite=not bound.only_inserts, time_zone=zone, token=run.token)

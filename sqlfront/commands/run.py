@@ -161,6 +161,13 @@ class StatementRun(msgspec.Struct, frozen=True):
             return self.bind(query)
         return spark.read(self.request, query)
 
+    def here(self, plan: LogicalPlan) -> LogicalPlan:
+        """Return the plan with rows fetched from Spark in place of the scans of Spark's relations, for a
+        statement that only sqlfront can run; ``plan`` itself if it scans none. The catalog by which the plan
+        was bound is :meth:`~sqlfront_planner.catalog.Catalog.with_elsewhere`."""
+        spark = self.context.spark
+        return plan if spark is None else spark.here(self.request, plan)
+
     def rows(self, plan: LogicalPlan) -> Iterator[pa.RecordBatch]:
         """Run a logical plan as a light job; return the rows in physical form."""
         context = self.context

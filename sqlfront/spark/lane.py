@@ -533,7 +533,17 @@ class SparkLane:
         try:
             return bind(query, context.catalog, context.bind_settings, request.arguments)
         except FoundElsewhere:
-            return fetched(context, request, query, self.link)
+            bound = bind(query, context.catalog.with_elsewhere(), context.bind_settings, request.arguments)
+            return fetched(context, request, bound, self.link)
+
+    def here(self, request: StatementRequest, plan: "LogicalPlan") -> "LogicalPlan":
+        """Return a bound logical plan with rows that are fetched from Spark now in place of the scans of
+        Spark's relations, for a statement that sqlfront runs, such as MERGE; ``plan`` itself if it scans no
+        relation of Spark's. Raises NotSupportedError if Spark would give more bytes than the members' memory
+        holds, and Spark's errors."""
+        if not any(isinstance(scan.table, SparkTable) for scan in scans_of(plan)):
+            return plan
+        return fetched(self._context, request, plan, self.link)
 
     def _begin(self, text: str, request: StatementRequest, reason: str) -> "SparkRun":
         """Begin to run ``text`` in Spark with the request's parameters and remaining time, and return the

@@ -187,16 +187,18 @@ def given(run: "SparkRun", most: float) -> LogicalPlan:
     return LogicalScan(table.name, table, table.snapshot(), tuple(range(len(table.schema))))
 
 
-def fetched(context: "Context", request: StatementRequest, query: Query, link: SparkLink) -> LogicalPlan:
-    """Return the logical plan of a query over tables of sqlfront or of Spark, for a statement that Spark
-    can't run: rows that ``link`` fetches now replace Spark's tables. Raises NotSupportedError if these rows
-    need more memory than the members have."""
-    arguments, most = request.arguments, context.memory
+def fetched(
+    context: "Context", request: StatementRequest, bound: LogicalPlan, link: SparkLink
+) -> LogicalPlan:
+    """Return a bound plan over tables of sqlfront or of Spark, for a statement that Spark can't run, with
+    rows that ``link`` fetches now in place of Spark's tables. Raises NotSupportedError if these rows need
+    more memory than the members have."""
+    values, settings, most = request.arguments.values, context.settings, context.memory
     run_part = partial(link.run, timeout=context.limit(request), query=request.query)
     try:
-        return mixed_query(context, query, arguments).fetched(run_part, most)
+        return split_plan(bound, values, settings, group=True).fetched(run_part, most)
     except DataError:  # perhaps in rows that were grouped before the join, and have no join partner
-        return mixed_query(context, query, arguments, group=False).fetched(run_part, most)
+        return split_plan(bound, values, settings, group=False).fetched(run_part, most)
 
 
 def rehearsed(context: "Context", query: Query, arguments: Arguments) -> LogicalPlan:

@@ -100,6 +100,12 @@ class SparkBeside(Elsewhere, Protocol):
         Rows of Spark's relations are fetched from Spark now, and the plan reads the fetched rows. Raises
         NotSupportedError if Spark would give more bytes than the members' memory holds."""
 
+    def here(self, request: "StatementRequest", plan: "LogicalPlan") -> "LogicalPlan":
+        """Return a bound logical plan with rows that are fetched from Spark now in place of the scans of
+        Spark's relations, for a statement that sqlfront runs, such as MERGE; ``plan`` itself if it scans no
+        relation of Spark's. Raises NotSupportedError if Spark would give more bytes than the members' memory
+        holds, and Spark's errors."""
+
     def drop_view(self, name: str) -> bool:
         """Drop the temporary view of Spark's with this name, and CACHE TABLE's copy of it in this session, if
         any. Return whether Spark had the view."""

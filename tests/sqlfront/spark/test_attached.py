@@ -281,8 +281,6 @@ def test_merge_into_an_own_table(session: AttachedSession) -> None:
     )
 
     session.execute(merge.format("(SELECT 99L AS id)"))
-    with pytest.raises(NotSupportedError, match="`events` is a temporary view of Spark's"):
-        session.execute(merge.format("events"))
     assert session.execute("SELECT name FROM kinds WHERE kind = 99").collect() == [("merged",)]
     session.execute("DELETE FROM kinds WHERE kind = 99")
     assert session.execute("SELECT * FROM kinds ORDER BY kind").collect() == before
