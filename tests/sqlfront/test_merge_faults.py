@@ -1,5 +1,5 @@
-"""MERGE, INSERT and INSERT OVERWRITE that fail, are cancelled, or whose process is killed: the table keeps
-its old rows or has all new ones."""
+"""MERGE, UPDATE, DELETE, INSERT and INSERT OVERWRITE that fail, are cancelled, or whose process is killed:
+the table keeps its old rows or has all new ones."""
 
 from __future__ import annotations
 
@@ -37,6 +37,8 @@ CHANGES = {
         ),
         [*BEFORE, *((key, 7) for key in range(ROWS, ROWS + 10))],
     ),
+    "UPDATE": ("UPDATE t SET n = k WHERE k % 2 = 0", [(key, 0 if key % 2 else key) for key in range(ROWS)]),
+    "DELETE": ("DELETE FROM t WHERE k >= 20", BEFORE[:20]),
     "INSERT": ("INSERT INTO t SELECT 99, 9", [*BEFORE, (99, 9)]),
     "INSERT OVERWRITE": ("INSERT OVERWRITE t SELECT k + 1, n FROM t", [(key + 1, 0) for key in range(ROWS)]),
 }
@@ -45,6 +47,8 @@ _CALLS = ("open", "mkdir", "rename", "link", "unlink", "rmdir", "fsync", "close"
 FAILING = {
     "MERGE": "MERGE INTO t USING (SELECT id FROM range(50)) AS s ON t.k = s.id"
     " WHEN MATCHED THEN UPDATE SET n = 1 DIV (t.k - 49)",
+    "UPDATE": "UPDATE t SET n = 1 DIV (k - 49) WHERE k > 10",
+    "DELETE": "DELETE FROM t WHERE 1 DIV (k - 49) < 0",
     "INSERT": "INSERT INTO t SELECT 1, 1 DIV (id - 49) FROM range(50)",
     "INSERT OVERWRITE": "INSERT OVERWRITE t SELECT 1, 1 DIV (id - 49) FROM range(50)",
 }
@@ -53,6 +57,8 @@ ENDLESS = {
     "MERGE": "MERGE INTO t USING"
     " (SELECT a.id FROM range(10000000) AS a, range(100000) AS b WHERE a.id % 7 < b.id) AS s ON t.k = s.id"
     " WHEN NOT MATCHED THEN INSERT (k) VALUES (s.id)",
+    "DELETE": "DELETE FROM t WHERE k IN"
+    " (SELECT a.id FROM range(10000000) AS a, range(100000) AS b WHERE a.id % 7 < b.id)",
     "INSERT OVERWRITE": "INSERT OVERWRITE t SELECT a.id, 1 FROM range(10000000) AS a, range(100000) AS b",
 }
 

@@ -1,4 +1,4 @@
-"""DELETE and UPDATE on memory tables, on one member and spread over three."""
+"""DELETE and UPDATE of memory tables, on one member and spread over three, and of tables over files."""
 
 from __future__ import annotations
 
@@ -23,11 +23,24 @@ Rows = list[tuple[object, ...]]
 @pytest.fixture(params=[1, 3], ids=["one member", "three members"])
 def connection(request: pytest.FixtureRequest) -> Iterator[sqlfront.Connection]:
     with sqlfront.connect(members=request.param, workers=3) as connection:
-        connection.execute("CREATE TABLE t (k INT, s STRING, d DECIMAL(5,2)) USING memory CLUSTERED BY (k)")
-        connection.execute(
-            "INSERT INTO t VALUES (0, 'zero', 0), (1, 'a', 1.5), (2, NULL, 2.5), (NULL, 'n', NULL)"
-        )
+        fill(connection, "USING memory CLUSTERED BY (k)")
         yield connection
+
+
+@pytest.fixture(params=["memory", "members", "files", "folders"])
+def anywhere(request: pytest.FixtureRequest) -> Iterator[sqlfront.Connection]:
+    """A connection whose table is in memory, on several members, in a file, and in folders by key."""
+    with sqlfront.connect(members=3 if request.param == "members" else 1, workers=3) as connection:
+        places = {"files": "USING parquet", "folders": "USING parquet PARTITIONED BY (s)"}
+        fill(connection, places.get(request.param, "USING memory CLUSTERED BY (k)"))
+        yield connection
+
+
+def fill(connection: sqlfront.Connection, using: str) -> None:
+    connection.execute(f"CREATE TABLE t (k INT, s STRING, d DECIMAL(5,2)) {using}")
+    connection.execute(
+        "INSERT INTO t (k, s, d) VALUES (0, 'zero', 0), (1, 'a', 1.5), (2, NULL, 2.5), (NULL, 'n', NULL)"
+    )
 
 
 def ask(connection: sqlfront.Connection, sql: str, arguments: Sequence[object] = ()) -> Rows:
@@ -50,55 +63,55 @@ def keys(connection: sqlfront.Connection) -> list[object]:
     ],
 )
 def test_delete_takes_the_rows_for_which_the_condition_is_true(
-    connection: sqlfront.Connection, condition: str, left: list[object]
+    anywhere: sqlfront.Connection, condition: str, left: list[object]
 ) -> None:
-    cursor = connection.execute(f"DELETE FROM t WHERE {condition}")
+    cursor = anywhere.execute(f"DELETE FROM t WHERE {condition}")
 
-    assert keys(connection) == left
+    assert keys(anywhere) == left
     assert cursor.rowcount == 4 - len(left)
     assert cursor.description is None
 
 
-def test_delete_takes_an_alias_and_arguments(connection: sqlfront.Connection) -> None:
-    connection.execute("DELETE FROM t AS x WHERE x.k = ?", [1])
-    assert keys(connection) == [None, 0, 2]
-    connection.execute("DELETE FROM default.t")
-    assert keys(connection) == []
+def test_delete_takes_an_alias_and_arguments(anywhere: sqlfront.Connection) -> None:
+    anywhere.execute("DELETE FROM t AS x WHERE x.k = ?", [1])
+    assert keys(anywhere) == [None, 0, 2]
+    anywhere.execute("DELETE FROM default.t")
+    assert keys(anywhere) == []
 
 
-def test_update_computes_from_the_row_as_it_was(connection: sqlfront.Connection) -> None:
-    connection.execute("UPDATE t SET k = k + 10, s = concat(s, k), d = k WHERE k < 2")
+def test_update_computes_from_the_row_as_it_was(anywhere: sqlfront.Connection) -> None:
+    anywhere.execute("UPDATE t SET k = k + 10, s = concat(s, k), d = k WHERE k < 2")
 
-    assert ask(connection, "SELECT * FROM t ORDER BY k") == [
+    assert ask(anywhere, "SELECT k, s, d FROM t ORDER BY k") == [
         (None, "n", None),
         (2, None, Decimal("2.50")),
         (10, "zero0", Decimal("0.00")),
         (11, "a1", Decimal("1.00")),
     ]
-    assert ask(connection, "SELECT s FROM t WHERE k = 11") == [("a1",)]
+    assert ask(anywhere, "SELECT s FROM t WHERE k = 11") == [("a1",)]
 
 
-def test_values_are_computed_for_the_meant_rows_only(connection: sqlfront.Connection) -> None:
-    connection.execute("UPDATE t x SET x.d = 1 / k WHERE k <> 0")
+def test_values_are_computed_for_the_meant_rows_only(anywhere: sqlfront.Connection) -> None:
+    anywhere.execute("UPDATE t x SET x.d = 1 / k WHERE k <> 0")
 
-    assert ask(connection, "SELECT d FROM t WHERE k IS NOT NULL ORDER BY k") == [
+    assert ask(anywhere, "SELECT d FROM t WHERE k IS NOT NULL ORDER BY k") == [
         (Decimal("0.00"),),
         (Decimal("1.00"),),
         (Decimal("0.50"),),
     ]
 
 
-def test_a_random_condition_is_decided_once_per_row(connection: sqlfront.Connection) -> None:
-    cursor = connection.execute("UPDATE t SET s = 'hit', d = 7 WHERE rand() < 0.5")
+def test_a_random_condition_is_decided_once_per_row(anywhere: sqlfront.Connection) -> None:
+    cursor = anywhere.execute("UPDATE t SET s = 'hit', d = 7 WHERE rand() < 0.5")
 
-    assert cursor.rowcount == ask(connection, "SELECT count(*) FROM t WHERE s = 'hit'")[0][0]
-    assert ask(connection, "SELECT count(*) FROM t WHERE (s <=> 'hit') <> (d <=> 7)") == [(0,)]
+    assert cursor.rowcount == ask(anywhere, "SELECT count(*) FROM t WHERE s = 'hit'")[0][0]
+    assert ask(anywhere, "SELECT count(*) FROM t WHERE (s <=> 'hit') <> (d <=> 7)") == [(0,)]
 
 
-def test_update_to_default_is_to_null(connection: sqlfront.Connection) -> None:
-    connection.execute("UPDATE t SET s = DEFAULT")
+def test_update_to_default_is_to_null(anywhere: sqlfront.Connection) -> None:
+    anywhere.execute("UPDATE t SET s = DEFAULT")
 
-    assert ask(connection, "SELECT count(s) FROM t") == [(0,)]
+    assert ask(anywhere, "SELECT count(s) FROM t") == [(0,)]
 
 
 @pytest.mark.parametrize(
@@ -123,18 +136,19 @@ def test_update_to_default_is_to_null(connection: sqlfront.Connection) -> None:
         ("UPDATE t SET k = 1 WHERE", "PARSE_SYNTAX_ERROR"),
     ],
 )
-def test_what_is_wrong_changes_nothing(connection: sqlfront.Connection, sql: str, condition: str) -> None:
-    before = ask(connection, "SELECT * FROM t ORDER BY k")
+def test_what_is_wrong_changes_nothing(anywhere: sqlfront.Connection, sql: str, condition: str) -> None:
+    before = ask(anywhere, "SELECT * FROM t ORDER BY k")
 
     with pytest.raises(sqlfront.Error) as caught:
-        connection.execute(sql)
+        anywhere.execute(sql)
 
     assert caught.value.condition == condition
-    assert ask(connection, "SELECT * FROM t ORDER BY k") == before
+    assert ask(anywhere, "SELECT * FROM t ORDER BY k") == before
 
 
 def test_other_tables_are_refused(connection: sqlfront.Connection) -> None:
-    connection.execute("CREATE TABLE f USING parquet AS SELECT 1 AS a")
+    connection.execute("CREATE TABLE f USING memory AS SELECT 1 AS a")
+    connection.execute("CACHE TABLE f")
     connection.execute("CREATE TEMPORARY VIEW v AS SELECT 1 AS a")
 
     for sql in ("DELETE FROM f", "UPDATE f SET a = 2", "DELETE FROM v", "UPDATE v SET a = 2"):
@@ -143,12 +157,12 @@ def test_other_tables_are_refused(connection: sqlfront.Connection) -> None:
         assert caught.value.condition == "UNSUPPORTED_FEATURE.TABLE_OPERATION"
 
 
-def test_cached_views_follow(connection: sqlfront.Connection) -> None:
-    connection.execute("CREATE TEMPORARY VIEW v AS SELECT k FROM t WHERE k > 0")
-    connection.execute("CACHE TABLE v")
-    connection.execute("DELETE FROM t WHERE k = 1")
+def test_cached_views_follow(anywhere: sqlfront.Connection) -> None:
+    anywhere.execute("CREATE TEMPORARY VIEW v AS SELECT k FROM t WHERE k > 0")
+    anywhere.execute("CACHE TABLE v")
+    anywhere.execute("DELETE FROM t WHERE k = 1")
 
-    assert ask(connection, "SELECT * FROM v") == [(2,)]
+    assert ask(anywhere, "SELECT * FROM v") == [(2,)]
 
 
 def test_writers_take_turns(connection: sqlfront.Connection) -> None:
@@ -223,11 +237,19 @@ def in_parallel(work: object, count: int) -> None:
 # ---- what changes of a few rows leave alone, and what any changes leave
 
 
-@pytest.mark.parametrize("placed", ["CLUSTERED BY (k)", "CLUSTERED BY (n, k) INTO 16 BUCKETS", ""])
+PLACES = [
+    "USING memory CLUSTERED BY (k)",
+    "USING memory CLUSTERED BY (n, k) INTO 16 BUCKETS",
+    "USING memory",
+    "USING parquet",
+]
+
+
+@pytest.mark.parametrize("placed", PLACES)
 @pytest.mark.parametrize("seed", range(3))
 def test_any_changes_leave_what_a_model_says(connection: sqlfront.Connection, placed: str, seed: int) -> None:
     chosen = random.Random(seed)
-    connection.execute(f"CREATE TABLE m (k INT, n BIGINT, s STRING) USING memory {placed}")
+    connection.execute(f"CREATE TABLE m (k INT, n BIGINT, s STRING) {placed}")
     model: list[tuple[int | None, int, str]] = []
     for number in range(24):
         key, other = chosen.randrange(12), chosen.randrange(12)

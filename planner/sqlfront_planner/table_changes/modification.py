@@ -41,12 +41,21 @@ def changed(bound: LogicalPlan, numbered: Table, count: int, name: str) -> Logic
     return _select(rows, tuple(items))
 
 
+def marked(bound: LogicalPlan, schema: pa.Schema) -> LogicalPlan:
+    """Plan all rows of the table, and in a last column whether the statement affects the row, which is never
+    null. ``bound`` is the bound query of the statement: the table's columns, for UPDATE the new values, and
+    the condition; ``schema`` is the table's."""
+    rows = _with_condition(bound, schema)
+    *columns, condition = rows.row()
+    meant = Call(BOOLEAN, "coalesce", (condition, Literal(BOOLEAN, False)))
+    return LogicalProject(rows, (*columns, meant), (*schema.names, ""))
+
+
 def remaining(bound: LogicalPlan, schema: pa.Schema) -> LogicalPlan:
     """Plan the rows that DELETE keeps. ``bound`` is the bound query of the statement: the table's columns and
     the condition; ``schema`` is the table's."""
-    rows = _with_condition(bound, schema)
-    meant = Call(BOOLEAN, "coalesce", (rows.row()[-1], Literal(BOOLEAN, False)))
-    kept = LogicalFilter(rows, Call(BOOLEAN, "not", (meant,)))
+    rows = marked(bound, schema)
+    kept = LogicalFilter(rows, Call(BOOLEAN, "not", (rows.row()[-1],)))
     return LogicalProject(kept, kept.row()[:-1], tuple(schema.names))
 
 
@@ -61,12 +70,19 @@ def updated(bound: LogicalPlan, count: int, table: str, schema: pa.Schema) -> Lo
     """Plan all rows of the table as they are after UPDATE. ``bound`` is the bound query of the statement: the
     table's columns, ``count`` assigned columns, a value for each of them, and the condition. ``table`` is the
     table's name, ``schema`` its columns."""
-    rows = _with_condition(bound, schema)
+    rows = updated_and_marked(bound, count, table, schema)
+    return LogicalProject(rows, rows.row()[:-1], tuple(schema.names))
+
+
+def updated_and_marked(bound: LogicalPlan, count: int, table: str, schema: pa.Schema) -> LogicalPlan:
+    """Plan the rows of :func:`updated`, and in a last column whether UPDATE affects the row, which is never
+    null."""
+    rows = marked(bound, schema)
     *old, meant = rows.row()
     items: list[Expr] = list(old)
     for place, stored in _assignments(bound, count, table, schema).items():
         items[place] = Case(stored.type, ((meant, stored),), old[place])
-    return LogicalProject(rows, tuple(items), tuple(schema.names))
+    return LogicalProject(rows, (*items, meant), (*schema.names, ""))
 
 
 def check_table(bound: LogicalPlan, table: Table, name: str) -> None:
