@@ -1,6 +1,6 @@
 """Formatting of local times by a datetime pattern."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Final
 
@@ -34,6 +34,8 @@ _ISO_PADDED: Final = 4
 _WHOLE_NAME: Final = 4
 #: The most letters of an offset without seconds.
 _WITHOUT_SECONDS: Final = 3
+#: Digits of a fraction that are milliseconds.
+_MILLIS: Final = 3
 #: Regions whose zone is called UTC.
 _UTC_NAMES: Final = frozenset(
     {"UTC", "Etc/UTC", "UCT", "Etc/UCT", "Zulu", "Etc/Zulu", "Universal", "Etc/Universal"}
@@ -76,9 +78,18 @@ def formatter(pattern: str) -> Formatter:
     >>> formatter("EEE, d MMM yyyy h:mm a")(Moment(951827400000000, 0, "UTC"))
     'Tue, 29 Feb 2000 12:30 PM'
     """
+    writers = [write for _, write in letters_of(pattern)]
+    return lambda moment: "".join([write(moment) for write in writers])
+
+
+@lru_cache(maxsize=256)
+def letters_of(pattern: str) -> tuple[tuple[str, Formatter], ...]:
+    """Return the parts of the datetime pattern in their order: the letter of each, and the function that
+    formats a :class:`Moment` by it. The letter of a literal text is ``'``; a fraction ``S`` of more than
+    three digits is followed by a part with the letter ``n`` for the digits behind the third. An empty pattern
+    has an empty literal. Raises the errors of :func:`formatter`."""
     parts = parse_pattern(pattern, for_parsing=False)
-    has_era = _has_era(parts)
-    return _sequence(parts, has_era)
+    return tuple(_writers(parts, _has_era(parts))) or (("'", _literal("")),)
 
 
 def _has_era(parts: tuple[Part, ...]) -> bool:
@@ -88,16 +99,23 @@ def _has_era(parts: tuple[Part, ...]) -> bool:
     )
 
 
-def _sequence(parts: tuple[Part, ...], has_era: bool) -> Formatter:
-    writers = [_writer(part, has_era) for part in parts]
-    return lambda moment: "".join([write(moment) for write in writers])
+def _writers(parts: tuple[Part, ...], has_era: bool) -> Iterator[tuple[str, Formatter]]:
+    for part in parts:
+        if isinstance(part, Optional):
+            yield from _writers(part.parts, has_era)
+        elif isinstance(part, Field):
+            yield part.letter, _writer(part, has_era)
+            if part.letter == "S" and part.count > _MILLIS:
+                yield "n", _digits_behind_millis(part.count)
+        else:
+            yield "'", _literal(part)
 
 
-def _writer(part: Part, has_era: bool) -> Formatter:
-    if isinstance(part, str):
-        return lambda moment: part
-    if isinstance(part, Optional):
-        return _sequence(part.parts, has_era)
+def _literal(text: str) -> Formatter:
+    return lambda moment: text
+
+
+def _writer(part: Field, has_era: bool) -> Formatter:
     letter, count = part.letter, part.count
     if letter == "y":
         return lambda moment: _year(_year_of_era(moment.year) if has_era else moment.year, count)
@@ -157,7 +175,11 @@ def _weekday(count: int) -> Formatter:
 
 
 def _fraction(count: int) -> Formatter:
-    return lambda moment: f"{moment.fraction:06}".ljust(count, "0")[:count]
+    return lambda moment: f"{moment.fraction:06}"[: min(count, _MILLIS)]
+
+
+def _digits_behind_millis(count: int) -> Formatter:
+    return lambda moment: f"{moment.fraction % 1000:03}".ljust(count, "0")[: count - _MILLIS]
 
 
 def _offset(moment: Moment, *, colon: bool, minutes: bool, seconds: bool = False) -> str:

@@ -24,61 +24,29 @@ from sqlfront_values.functions.registry import (
 from sqlfront_values.functions.rowwise import by_row, columnar, local_instant, map_values, nulls
 from sqlfront_values.functions.text.patterns import re2
 from sqlfront_values.functions.time.calendar_dates import Days, Integers, by_day, civil_from_days, weekday
+from sqlfront_values.functions.time.column_formatting import format_local
 from sqlfront_values.functions.time.formatting import DAYS, MONTHS, Moment, formatter
 from sqlfront_values.functions.time.parsing import ParseError, parser
 from sqlfront_values.java.civil import MICROS_PER_SECOND
-from sqlfront_values.settings import Settings
 from sqlfront_values.types import BIGINT, DATE, STRING, TIMESTAMP, TIMESTAMP_NTZ, is_string
-from sqlfront_values.zones.wall_clock import from_wall_clock, is_utc, wall_clock
+from sqlfront_values.zones.wall_clock import from_wall_clock, wall_clock
 
 DEFAULT_PATTERN: Final = "yyyy-MM-dd HH:mm:ss"
 
 # ---- to text
-
-#: Pieces of patterns that strftime writes in the same way for years of four digits.
-_DIRECTIVES: Final = {"yyyy": "%Y", "MM": "%m", "dd": "%d", "HH": "%H", "mm": "%M", "ss": "%S"}
-_FIRST_YEAR: Final = -30_610_224_000 * MICROS_PER_SECOND  # 1000-01-01
-_LAST_YEAR: Final = 253_402_300_800 * MICROS_PER_SECOND  # 10000-01-01
 
 
 def format_instants(instants: pa.Array, pattern: str, zone: str) -> pa.Array:
     """Format each timestamp by the datetime ``pattern``, as the local time of ``zone``. Raises
     INVALID_DATETIME_PATTERN or INCONSISTENT_BEHAVIOR_CROSS_VERSION for a pattern that Spark refuses;
     NotSupportedError if the pattern has the name of a time zone that isn't UTC, GMT or a fixed offset."""
-    local = wall_clock(_micros(instants), zone)
-    directive = _strftime(pattern)
-    if directive is not None and _has_four_digit_years(local):
-        seconds = from_numpy(local // MICROS_PER_SECOND, BIGINT, valid_mask(instants))
-        return pc.call_function("strftime", [seconds.view(pa.timestamp("s"))], pc.StrftimeOptions(directive))
-    write = formatter(pattern)
-    if is_utc(zone):
-        return map_values(lambda micros: write(Moment(micros, 0, zone)), instants.view(pa.int64()), STRING)
-    offsets = local - _micros(instants)
-    pairs = (from_numpy(local, BIGINT, valid_mask(instants)), from_numpy(offsets, BIGINT))
-    invocation = Invocation(STRING, (BIGINT, BIGINT), len(instants), Settings(zone))
-    return by_row(lambda micros, offset: write(Moment(micros, offset, zone)), pairs, invocation)
+    micros = _micros(instants)
+    local = wall_clock(micros, zone)
+    return format_local(local, local - micros, zone, pattern, valid_mask(instants))
 
 
 def _micros(instants: pa.Array) -> Integers:
     return numpy_view(instants).astype(np.int64, copy=False)
-
-
-def _strftime(pattern: str) -> str | None:
-    """Return the pattern as a format for ``strftime``. The result is None if the pattern has quotes,
-    brackets, or letters other than one each of ``yyyy``, ``MM``, ``dd``, ``HH``, ``mm`` and ``ss``."""
-    format_text = pattern.replace("%", "%%")
-    for piece, directive in _DIRECTIVES.items():
-        before, found, after = format_text.partition(piece)
-        if found:
-            format_text = f"{before}{directive}{after}"
-    rest = format_text
-    for directive in _DIRECTIVES.values():
-        rest = rest.replace(directive, "", 1)
-    return None if any(character.isalpha() or character in "'[]{}#" for character in rest) else format_text
-
-
-def _has_four_digit_years(local: Integers) -> bool:
-    return len(local) == 0 or (int(local.min()) >= _FIRST_YEAR and int(local.max()) < _LAST_YEAR)
 
 
 @columnar
