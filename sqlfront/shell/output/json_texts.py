@@ -8,7 +8,6 @@ to STRING writes them. A map is an object whose keys are the texts of the map's 
 import math
 from collections.abc import Iterator
 from json.encoder import encode_basestring
-from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -17,13 +16,9 @@ from sqlfront.results.boxes import column_texts, elements, spans, strings
 from sqlfront.shell.output.texts import characters, joined, pieces, rows_joined, with_nulls
 from sqlfront_values.arrow import kernels as pc
 from sqlfront_values.arrow.arrays import field_keys, from_numpy, from_values, numpy_view, valid_mask
+from sqlfront_values.functions.json.escapes import escaped
 from sqlfront_values.settings import Settings
 from sqlfront_values.types import DOUBLE, STRING, TIMESTAMP_NTZ, is_string
-
-_SPECIAL: Final = r'["\\\x00-\x1f]'
-#: Escapes of the characters that texts often hold; the backslash comes first, since the others bring one.
-_ESCAPES: Final = (("\\", "\\\\"), ('"', '\\"'), ("\n", "\\n"), ("\r", "\\r"), ("\t", "\\t"))
-_FREQUENT: Final = frozenset(b"\n\r\t")
 
 
 def objects(
@@ -50,7 +45,7 @@ def values(column: pa.Array, kind: pa.DataType, settings: Settings) -> pa.Array:
     if pa.types.is_floating(kind):
         return _numbers(column, settings)
     if is_string(kind):
-        return _quoted(_escaped(column))
+        return _quoted(escaped(column, encode_basestring))
     if pa.types.is_timestamp(kind):
         return _moments(column, settings)
     if pa.types.is_binary(kind):
@@ -61,21 +56,6 @@ def values(column: pa.Array, kind: pa.DataType, settings: Settings) -> pa.Array:
 
 def _quoted(texts: pa.Array) -> pa.Array:
     return joined(['"', texts, '"'])
-
-
-def _escaped(texts: pa.Array) -> pa.Array:
-    """Return the texts with JSON's escapes, without quotes. Arrow's kernels do the work unless a control
-    character needs an escape with its code; then Python does it row by row."""
-    data = characters(texts)
-    codes = np.frombuffer(data, np.uint8)
-    controls = set(np.unique(codes[codes < 0x20]).tolist())
-    if not controls <= _FREQUENT:
-        rows = texts.to_pylist()
-        return from_values([None if text is None else encode_basestring(text)[1:-1] for text in rows], STRING)
-    for character, escape in _ESCAPES:
-        if character.encode() in data:
-            texts = pc.replace_substring(texts, character, escape)
-    return texts
 
 
 def _numbers(column: pa.Array, settings: Settings) -> pa.Array:

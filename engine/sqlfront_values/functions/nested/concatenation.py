@@ -7,6 +7,7 @@ import pyarrow as pa
 from sqlfront_values.arrow import kernels as pc
 from sqlfront_values.arrow.arrays import scalar
 from sqlfront_values.arrow.forms import Datum, full_array
+from sqlfront_values.columns.joining import join_present
 from sqlfront_values.errors import spark_error
 from sqlfront_values.functions import growth
 from sqlfront_values.functions.nested.array_shapes import concat_arrays
@@ -15,10 +16,8 @@ from sqlfront_values.functions.rowwise import by_row, columnar, nulls
 from sqlfront_values.types import INT, STRING
 
 _EMPTY: Final = scalar("", STRING)
-_NULL: Final = scalar(None, STRING)
 _JOIN: Final = pc.get_function("binary_join_element_wise")
 _NULL_IF_NULL: Final = pc.JoinOptions(null_handling="emit_null")
-_WITHOUT_NULLS: Final = pc.JoinOptions(null_handling="skip")
 
 
 @columnar
@@ -41,17 +40,7 @@ def _concat_ws(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
     parts = [part for part in parts if isinstance(part, pa.Array) or part.is_valid]
     if not parts:
         return pa.repeat(_EMPTY, invocation.length)
-    return _JOIN.call([*_one_present(parts), separator], _WITHOUT_NULLS)
-
-
-def _one_present(parts: list[Datum]) -> list[Datum]:
-    """Return the parts with an empty text as the first part in rows where all parts are null, since Arrow's
-    join would return null there."""
-    if not all(isinstance(part, pa.Array) and part.null_count for part in parts):
-        return parts
-    present = pc.call_function("coalesce", parts).is_valid()
-    filler = pc.call_function("if_else", [present, _NULL, _EMPTY])
-    return [pc.call_function("coalesce", [parts[0], filler]), *parts[1:]]
+    return join_present(parts, separator)
 
 
 def _join_present(separator: str | None, *parts: str | list[str | None] | None) -> str | None:
