@@ -14,13 +14,27 @@ from typing import Final
 import msgspec
 import pyarrow as pa
 
-from sqlfront_values.arrow.forms import Datum
+from sqlfront_values.arrow import kernels as pc
+from sqlfront_values.arrow.arrays import scalar
+from sqlfront_values.arrow.forms import Datum, plain
+from sqlfront_values.casts import compile_cast
 from sqlfront_values.errors import DataError, NotSupportedError
 from sqlfront_values.functions import growth
 from sqlfront_values.functions.registry import Invocation, Kind, ScalarFunction, register
-from sqlfront_values.functions.rowwise import by_row, columnar, nulls
+from sqlfront_values.functions.rowwise import by_row, columnar, is_ascii, nulls
 from sqlfront_values.java.floats import float_text
-from sqlfront_values.types import DATE, FLOAT, STRING, ddl, is_integral, is_interval, is_year_month
+from sqlfront_values.settings import DEFAULT_SETTINGS
+from sqlfront_values.types import (
+    BOOLEAN,
+    DATE,
+    FLOAT,
+    STRING,
+    ddl,
+    is_integral,
+    is_interval,
+    is_string,
+    is_year_month,
+)
 
 _SPECIFIER: Final = re.compile(r"%(\d+\$|<)?([-#+ 0,(]*)(\d+)?(?:\.(\d+))?([a-zA-Z%])")
 _CONVERSIONS: Final = frozenset("sSdxXofeEgGbBcC%n")
@@ -42,6 +56,9 @@ _FLAGS: Final = {
 _EXACT: Final = Context(prec=400, rounding=ROUND_HALF_UP)
 #: Digits after the point unless the format says otherwise, as in Java's Formatter.
 _DEFAULT_PRECISION: Final = 6
+#: Rows from which on columns of the texts of each part take less time than the texts of single rows.
+_MANY_ROWS: Final = 16
+_JOIN: Final = pc.function("binary_join_element_wise", "JoinOptions", null_handling="emit_null")
 
 
 class Specifier(msgspec.Struct, frozen=True):
@@ -113,12 +130,21 @@ def format_values(text: str, types: tuple[pa.DataType, ...], values: tuple[objec
         if isinstance(part, str):
             result += part
         elif part.index is None:
-            result += "\n" if part.conversion == "n" else _padded("%", part)
+            result += _constant(part)
         elif not 0 <= part.index < len(values):
-            raise DataError(f"Format specifier '%{part.conversion}'")
+            raise _missing(part)
         else:
             result += _print(part, values[part.index], types[part.index])
     return result
+
+
+def _constant(specifier: Specifier) -> str:
+    """Return the text of a specifier that takes no argument."""
+    return "\n" if specifier.conversion == "n" else _padded("%", specifier)
+
+
+def _missing(specifier: Specifier) -> DataError:
+    return DataError(f"Format specifier '%{specifier.conversion}'")
 
 
 def _print(specifier: Specifier, value: object, data_type: pa.DataType) -> str:
@@ -255,14 +281,59 @@ def _general(value: Decimal, precision: int) -> str:
 @columnar
 def _format_string(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
     types = invocation.argument_types[1:]
-    if isinstance(arguments[0], pa.Scalar) and not arguments[0].is_valid:
+    text, *values = arguments
+    if isinstance(text, pa.Scalar) and not text.is_valid:
         return nulls(invocation)
-    inner = (arguments[0], *(_inner(*pair) for pair in zip(arguments[1:], types, strict=True)))
+    inner = tuple(_inner(*pair) for pair in zip(values, types, strict=True))
+    if isinstance(text, pa.Scalar) and invocation.length >= _MANY_ROWS:
+        return _by_part(text.as_py(), types, inner, invocation)
 
     def one(text: str | None, *values: object) -> str | None:
         return None if text is None else format_values(text, types, values)
 
-    return by_row(one, inner, invocation, null_aware=True)
+    return by_row(one, (text, *inner), invocation, null_aware=True)
+
+
+def _by_part(
+    text: str, types: tuple[pa.DataType, ...], values: tuple[Datum, ...], invocation: Invocation
+) -> pa.Array:
+    """Format the values by the format ``text``: the column of the texts of each part, joined."""
+    parts: list[Datum] = []
+    for part in parse_format(text):
+        if isinstance(part, str) or part.index is None:
+            parts.append(scalar(part if isinstance(part, str) else _constant(part), STRING))
+        elif not 0 <= part.index < len(values):
+            raise _missing(part)
+        else:
+            parts.append(_column(part, values[part.index], types[part.index], invocation))
+    if not any(isinstance(part, pa.Array) for part in parts):
+        return pa.repeat(scalar("".join(part.as_py() for part in parts), STRING), invocation.length)
+    return _JOIN.call([*parts, scalar("", STRING)])
+
+
+def _column(specifier: Specifier, values: Datum, data_type: pa.DataType, invocation: Invocation) -> Datum:
+    """Return the texts that a specifier prints for the values of a column or scalar."""
+    quick = _cast(specifier, values, data_type)
+    if quick is not None:
+        return quick
+    return by_row(lambda value: _print(specifier, value, data_type), (values,), invocation, null_aware=True)
+
+
+def _cast(specifier: Specifier, values: Datum, data_type: pa.DataType) -> pa.Array | None:
+    """Return the texts of the values if they are those of the values' cast to strings, with spaces or zeros
+    in front at most; else None."""
+    is_number = is_integral(data_type)
+    conversion, flags = specifier.conversion, specifier.flags
+    if conversion not in "sd" or specifier.precision is not None or isinstance(values, pa.Scalar):
+        return None
+    if not (is_number or (conversion == "s" and (is_string(data_type) or data_type == BOOLEAN))):
+        return None
+    if values.null_count or flags not in ("", "0") or (flags and pc.any(pc.less(values, 0)).as_py()):
+        return None
+    texts = compile_cast(data_type, STRING, safe=False, settings=DEFAULT_SETTINGS)(plain(values))
+    if not specifier.width:
+        return texts
+    return pc.ascii_lpad(texts, specifier.width, flags or " ") if is_ascii(texts) else None
 
 
 def _inner(datum: Datum, data_type: pa.DataType) -> Datum:
