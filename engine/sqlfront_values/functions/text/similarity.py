@@ -3,14 +3,22 @@
 from collections import deque
 from typing import Final
 
-from sqlfront_values.functions.registry import ScalarFunction, register
-from sqlfront_values.functions.rowwise import row_kernel
+import numpy as np
+
+from sqlfront_values.arrow.arrays import from_numpy, valid_mask
+from sqlfront_values.arrow.forms import Datum, full_array, plain
+from sqlfront_values.columns.lists import both_valid
+from sqlfront_values.functions.registry import Invocation, ScalarFunction, register
+from sqlfront_values.functions.rowwise import by_row, columnar, integers, row_kernel
+from sqlfront_values.functions.text.edit_distance import distances
 from sqlfront_values.room import check
 from sqlfront_values.types import DOUBLE, INT, STRING
 
 #: Characters of long texts between two checks whether the query should stop; the work for one grows with the
 #: length of the other text.
 _STEPS_BETWEEN_CHECKS: Final = 64
+#: Rows from which on the distances of all rows at once take less time than those of single rows.
+_MANY_ROWS: Final = 64
 
 
 def levenshtein(left: str, right: str, threshold: int | None = None) -> int:
@@ -116,12 +124,26 @@ def jaro_winkler(left: str, right: str) -> float:
     return similarity + prefix * _PREFIX_WEIGHT * (1.0 - similarity)
 
 
+@columnar
+def _levenshtein(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
+    texts = [plain(full_array(argument, invocation.length)) for argument in arguments[:2]]
+    found = distances(*texts) if invocation.length >= _MANY_ROWS else None
+    if found is None:
+        return by_row(levenshtein, arguments, invocation)
+    valid = both_valid(*map(valid_mask, texts))
+    if len(arguments) > 2:
+        thresholds = full_array(arguments[2], invocation.length)
+        valid = both_valid(valid, valid_mask(thresholds))
+        found = np.where(found <= integers(thresholds), found, -1)
+    return from_numpy(found.astype(np.int32), INT, valid)
+
+
 register(
     ScalarFunction(
         "levenshtein",
         (STRING, STRING, INT),
         INT,
-        row_kernel(levenshtein),
+        _levenshtein,
         optional=1,
         example=("levenshtein('kitten', 'sitting')", "3"),
     ),
