@@ -4,6 +4,9 @@
     python -m tests.oracle.features.report --only json      the folders and files of this beginning
     python -m tests.oracle.features.report --spark          PySpark: writes the names that it fails itself
 
+A scenario's name is its file, its title and the parameters of its example, so that it is the
+same in every run.
+
 Exit status 1 if a scenario that PySpark passes is answered differently.
 """
 
@@ -28,8 +31,14 @@ if TYPE_CHECKING:
 
 HERE: Final = Path(__file__).parent
 #: The names of the scenarios that PySpark itself fails: features of another engine, of Spark Connect alone,
-#: or of another version of Spark.
+#: or of another version of Spark. A run of some files replaces the names of these files only.
 BASELINE: Final = HERE / "spark_failures.txt"
+#: Two partitions instead of 200 spare most of the time.
+SETTINGS: Final = {
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.ui.enabled": "false",
+}
 STEPS: Final = ("files", "sql", "plan")
 
 
@@ -48,6 +57,7 @@ class Recorder:
         self._on_spark = on_spark
         self.outcomes: dict[str, Outcome] = {}
         self.details: dict[str, str] = {}
+        self._names: dict[str, str] = {}
 
     @pytest.fixture(scope="session")
     def spark(self) -> Iterator[FrontSession | SparkSession]:
@@ -59,16 +69,27 @@ class Recorder:
         yield session
         session.stop()
 
+    def pytest_bdd_before_scenario(self, request: pytest.FixtureRequest, feature: Any, scenario: Any) -> None:
+        """Note the scenario's name: that of its test depends on which other files are run."""
+        _, bracket, example = request.node.name.partition("[")
+        name = f"{feature.rel_filename}: {scenario.name}{bracket}{example}"
+        self._names[request.node.nodeid] = " ".join(name.split())
+
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
         """Note the outcome of a phase: the worst one counts."""
-        if call.excinfo is None:
-            self.outcomes.setdefault(item.name, Outcome.SAME)
-        elif self.outcomes.get(item.name) in (None, Outcome.SAME):
-            refusal = _refusal(call.excinfo.value)
-            self.outcomes[item.name] = Outcome.DIFFERENT if refusal is None else Outcome.REFUSED
-            self.details[item.name] = str(refusal or call.excinfo.value)
+        name = self._names.get(item.nodeid)
+        if name is not None:
+            self._note(name, call.excinfo and call.excinfo.value)
         return (yield)
+
+    def _note(self, name: str, error: BaseException | None) -> None:
+        if error is None:
+            self.outcomes.setdefault(name, Outcome.SAME)
+        elif self.outcomes.get(name) in (None, Outcome.SAME):
+            refusal = _refusal(error)
+            self.outcomes[name] = Outcome.DIFFERENT if refusal is None else Outcome.REFUSED
+            self.details[name] = str(refusal or error)
 
 
 def _refusal(error: BaseException | None) -> NotSupportedError | None:
@@ -83,7 +104,9 @@ def _spark_session() -> SparkSession:
     from pyspark.sql import SparkSession
 
     builder: Any = SparkSession.builder
-    return builder.master("local[2]").config("spark.sql.session.timeZone", "UTC").getOrCreate()
+    for key, value in SETTINGS.items():
+        builder = builder.config(key, value)
+    return builder.master("local[2]").getOrCreate()
 
 
 def run(beginning: str, *, on_spark: bool) -> Recorder:
@@ -116,16 +139,21 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     recorder = run(options.only, on_spark=options.spark)
     if options.spark:
-        failed = sorted(name for name, each in recorder.outcomes.items() if each is not Outcome.SAME)
-        BASELINE.write_text("".join(f"{name}\n" for name in failed))
+        failed = {name for name, each in recorder.outcomes.items() if each is not Outcome.SAME}
+        kept = _failures_of_spark() - recorder.outcomes.keys()
+        BASELINE.write_text("".join(f"{name}\n" for name in sorted(failed | kept)))
         print(f"PySpark: {len(recorder.outcomes)} scenarios, {len(failed)} failed")
         return 0
-    baseline = frozenset(BASELINE.read_text().splitlines()) if BASELINE.exists() else frozenset()
+    baseline = _failures_of_spark()
     judged = {name: each for name, each in recorder.outcomes.items() if name not in baseline}
     print(summary(judged, recorder.details))
     if not baseline:
         print("PySpark's own failures are among these: no baseline is stored, see --spark")
     return 1 if Outcome.DIFFERENT in judged.values() else 0
+
+
+def _failures_of_spark() -> frozenset[str]:
+    return frozenset(BASELINE.read_text().splitlines()) if BASELINE.exists() else frozenset()
 
 
 def summary(judged: dict[str, Outcome], details: dict[str, str]) -> str:

@@ -62,7 +62,7 @@ class FrontSession:
     def __init__(self) -> None:
         self._session = sqlfront.connect().session
         self._session.sql("SET TIME ZONE 'UTC'")
-        self.conf = SimpleNamespace(get=self._setting, set=self._set, unset=lambda key: None)
+        self.conf = SimpleNamespace(get=self._setting, set=self._set, unset=self._unset)
         self.udf = SimpleNamespace(register=self._refused)
 
     def sql(self, text: str) -> Frame:
@@ -81,6 +81,9 @@ class FrontSession:
 
     def _set(self, key: str, value: str) -> None:
         self._session.sql(f"SET {key} = {value}")
+
+    def _unset(self, key: str) -> None:
+        self._session.sql(f"RESET {key}")
 
     def _refused(self, *parts: object) -> None:
         raise sqlfront.NotSupportedError("udf.register")
