@@ -53,7 +53,11 @@ class Account(Protocol):
         """Count ``size`` fewer bytes as in use: bytes that were charged before and are free now."""
 
 
-class TooLargeError(OperationalError):
+class NotConstantError(OperationalError):
+    """An error for a value that a plan can't keep: it is too large, or differs from run to run."""
+
+
+class TooLargeError(NotConstantError):
     """An error for a value, or for the values of a batch, that do not fit into memory. ``size`` is the number
     of bytes that they would take (0 if evaluation took too long instead)."""
 
@@ -77,13 +81,14 @@ class _Room(threading.local):
 
     The thread may make ``most`` bytes at once; ``held`` bytes are charged to ``account`` (None = nothing is
     charged). :func:`check` calls ``meanwhile``, and raises if ``is_stopped`` returns True; both may be
-    None."""
+    None. ``plans``: the thread computes a value that a plan keeps for many runs."""
 
     account: Account | None = None
     meanwhile: Callable[[], None] | None = None
     is_stopped: Callable[[], bool] | None = None
     most: int = NO_LIMIT
     held: int = 0
+    plans: bool = False
 
 
 _room: Final = _Room()
@@ -229,6 +234,25 @@ def limited(most: int = FEW_BYTES, seconds: float = FEW_SECONDS) -> Iterator[Non
         raise TooLargeError(f"the computation of a constant takes longer than {seconds:g} s", 0) from error
     finally:
         _room.account, _room.most, _room.is_stopped = account, before, is_stopped
+
+
+@contextmanager
+def planning() -> Iterator[None]:
+    """Return a context in which this thread computes a value that a plan keeps for many runs, so that
+    :func:`vary` raises, within the limits of :func:`limited`."""
+    before, _room.plans = _room.plans, True
+    try:
+        with limited():
+            yield
+    finally:
+        _room.plans = before
+
+
+def vary(what: str) -> None:
+    """Raise NotConstantError if this thread computes a value that a plan keeps. Call the function before
+    ``what`` is read, of which each run has another value, such as the current day."""
+    if _room.plans:
+        raise NotConstantError(f"{what} differs from run to run, so that no plan can hold it.")
 
 
 def in_units(size: int) -> str:

@@ -1,19 +1,21 @@
 """Casts among dates, timestamps, intervals and numbers, and from strings to dates and timestamps."""
 
 import re
+from datetime import date, datetime, tzinfo
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 from typing import Final
 
 import numpy as np
 import pyarrow as pa
 
+from sqlfront_values import room
 from sqlfront_values.arrow import kernels as pc
 from sqlfront_values.arrow.arrays import from_numpy, from_values, numpy_view, valid_mask
 from sqlfront_values.arrow.forms import INT64, from_unscaled, unscaled
 from sqlfront_values.casts.decimals import fitted
 from sqlfront_values.casts.numbers import Convert, int64_view, number_text
 from sqlfront_values.casts.parsing import BLANKS, malformed, row_by_row
-from sqlfront_values.errors import DataError, NotSupportedError
+from sqlfront_values.errors import DataError
 from sqlfront_values.evaluation_errors import cast_overflow, invalid_input
 from sqlfront_values.java.civil import MICROS_PER_DAY, MICROS_PER_SECOND, checked_days
 from sqlfront_values.types import BIGINT, DATE, DOUBLE, TIMESTAMP, TIMESTAMP_NTZ
@@ -22,6 +24,7 @@ from sqlfront_values.zones.wall_clock import from_wall_clock, offset_micros, to_
 
 #: The last day whose midnight fits 64 bits of microseconds; its negative is the first such day.
 _LAST_DAY: Final = (2**63 - 1) // MICROS_PER_DAY
+_EPOCH: Final = date(1970, 1, 1)
 _CAST: Final = pc.get_function("cast")
 _MATCH: Final = pc.get_function("match_substring_regex")
 _INT64_BOUND: Final = 2.0**63
@@ -244,23 +247,22 @@ def parse_date(text: str) -> int:
 
 def string_to_timestamp(zone: str, *, safe: bool) -> Convert:
     """Make the cast of texts to timestamps. A text is a date, optionally a time of day with a fraction,
-    optionally a time zone (else the time zone named ``zone``, the session's, counts).
+    optionally a time zone (else the time zone named ``zone``, the session's, counts). A time of day alone
+    is a time of the current day in its zone.
 
-    A malformed text becomes null if ``safe``, else the cast raises CAST_INVALID_INPUT. Raises
-    NotSupportedError for a time of day alone, to which Spark adds the current day.
+    A malformed text becomes null if ``safe``, else the cast raises CAST_INVALID_INPUT.
     """
     session = zone_of(zone)
 
     def instant(text: str) -> int:
         try:
             clock, name = parse_timestamp(text)
+            its_zone = session if name is None else zone_of(name)
         except ValueError:
-            if _is_time(text):
-                raise NotSupportedError(
-                    f"A time without a date as a TIMESTAMP ('{text}') is not supported."
-                ) from None
-            raise
-        return clock - offset_micros(clock, session if name is None else zone_of(name))
+            since_midnight, name = _parse_time(text)
+            its_zone = session if name is None else zone_of(name)
+            clock = _today(its_zone) * MICROS_PER_DAY + since_midnight
+        return clock - offset_micros(clock, its_zone)
 
     by_row = row_by_row(instant, TIMESTAMP, safe=safe, storage=INT64)
     quick = _quick(_PLAIN_TIMESTAMP, pc.CastOptions.safe(TIMESTAMP_NTZ), by_row)
@@ -302,31 +304,34 @@ def parse_timestamp(text: str) -> tuple[int, str | None]:
     if hour is not None and day is None:
         raise ValueError
     days = checked_days(-int(year) if sign == "-" else int(year), int(month or 1), int(day or 1))
-    micros = int((fraction or "")[:6].ljust(6, "0"))
-    clock = days * MICROS_PER_DAY + _seconds(hour, minute, second) * MICROS_PER_SECOND + micros
+    clock = days * MICROS_PER_DAY + _micros(hour, minute, second, fraction)
     if not -(2**63) <= clock < 2**63:
         raise ValueError
     return clock, (zone or "").strip() or None
 
 
-def _seconds(hour: str | None, minute: str | None, second: str | None) -> int:
-    """Return the seconds since midnight of a time of day, whose missing fields (None) count as 0. Raises
+def _micros(hour: str | None, minute: str | None, second: str | None, fraction: str | None) -> int:
+    """Return the microseconds since midnight of a time of day, whose missing fields (None) count as 0. Raises
     ValueError if a field is out of range."""
     hours, minutes, seconds = int(hour or 0), int(minute or 0), int(second or 0)
     if hours > 23 or minutes > 59 or seconds > 59:
         raise ValueError
-    return (hours * 60 + minutes) * 60 + seconds
+    micros = int((fraction or "")[:6].ljust(6, "0"))
+    return ((hours * 60 + minutes) * 60 + seconds) * MICROS_PER_SECOND + micros
 
 
-def _is_time(text: str) -> bool:
-    """Return whether Spark's cast reads the text as a time of day: ``[T]h[h]:m[m][:s[s][.f]][zone]``, or
-    ``Thh``."""
+def _parse_time(text: str) -> tuple[int, str | None]:
+    """Parse a time of day without a date, ``[T]h[h]:m[m][:s[s][.f]][zone]`` or ``Th[h]``, as Spark's cast to
+    TIMESTAMP does. Returns the microseconds since midnight, and the time zone's name, unchecked, or None if
+    the text has no time zone. Raises ValueError if the text is malformed."""
     match = _TIME.fullmatch(text.strip(BLANKS))
     if match is None or not (match[1] or match[3]):
-        return False
-    try:
-        _seconds(*match.group(2, 3, 4))
-        zone_of((match[6] or "").strip() or "UTC")
-    except ValueError:
-        return False
-    return True
+        raise ValueError
+    return _micros(*match.group(2, 3, 4, 5)), (match[6] or "").strip() or None
+
+
+def _today(zone: tzinfo) -> int:
+    """Return the current day in a time zone, in days since 1970. Raises NotConstantError while a constant is
+    computed for a plan."""
+    room.vary("the current day")
+    return (datetime.now(zone).date() - _EPOCH).days

@@ -26,7 +26,7 @@ from sqlfront_values.evaluate.fallible import can_fail, is_deterministic
 from sqlfront_values.evaluate.rows import Evaluator, Rows
 from sqlfront_values.expressions import Expr
 from sqlfront_values.memo import Memo
-from sqlfront_values.room import BatchTooLargeError, limited
+from sqlfront_values.room import BatchTooLargeError, planning
 from sqlfront_values.settings import Settings
 
 __all__ = [
@@ -155,20 +155,21 @@ def evaluate_scalar(expression: Expr, settings: Settings) -> object:
     """Return the Python value of an expression without columns, None for null.
 
     Raises Spark's error if the evaluation fails; OverflowError for a date or timestamp outside of the years 1
-    to 9999, which no Python value can represent; TooLargeError if the value is too large to be stored in a
-    plan, or takes longer to compute than :data:`~sqlfront_values.room.FEW_SECONDS`."""
+    to 9999, which no Python value can represent; NotConstantError if the value differs from run to run, is
+    too large to be stored in a plan (TooLargeError), or takes longer to compute than
+    :data:`~sqlfront_values.room.FEW_SECONDS`."""
     return to_python(_one_value(expression, settings))[0]
 
 
 def check_constant(expression: Expr, settings: Settings) -> None:
     """Evaluate an expression without columns only to raise the error with which its evaluation ends, if any:
-    Spark's error, or TooLargeError if the value is too large for a plan or takes too long to compute. A date
-    or timestamp that Python can't represent is no error."""
+    Spark's error, or NotConstantError as in :func:`evaluate_scalar`. A date or timestamp that Python can't
+    represent is no error."""
     _one_value(expression, settings)
 
 
 def _one_value(expression: Expr, settings: Settings) -> pa.Array:
-    with limited():
+    with planning():
         return _evaluated(expression, settings)(Rows(_ONE_ROW))
 
 

@@ -13,7 +13,7 @@ from sqlfront_planner.expressions.preimages import NoSuchValue, UnknownValue, pr
 from sqlfront_values import evaluate
 from sqlfront_values.errors import DataError
 from sqlfront_values.expressions import Expr, Literal, transform
-from sqlfront_values.room import TooLargeError
+from sqlfront_values.room import NotConstantError
 from sqlfront_values.settings import Settings
 from sqlfront_values.types import is_fractional, is_integral
 
@@ -181,7 +181,7 @@ def constant(expression: Expr, literal: ToLiteral, settings: Settings) -> object
     bound = transform(expression, literal)
     try:
         return evaluate.evaluate_scalar(bound, settings)
-    except (DataError, OverflowError, TooLargeError):
+    except (DataError, OverflowError, NotConstantError):
         raise UnknownInRun from None
 
 

@@ -2,7 +2,9 @@
 
 import json
 from collections.abc import Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
 
 import pyarrow as pa
 import pytest
@@ -10,7 +12,8 @@ import pytest
 from sqlfront_values.arrow.arrays import from_values
 from sqlfront_values.arrow.forms import Datum, full_array, plain
 from sqlfront_values.casts import can_cast, cast_can_fail, compile_cast
-from sqlfront_values.errors import DataError, NotSupportedError
+from sqlfront_values.errors import DataError
+from sqlfront_values.room import NotConstantError, planning
 from sqlfront_values.settings import Settings
 from sqlfront_values.types import DATE, INT, STRING, TIMESTAMP, decimal, physical
 from tests.values.casts.answers import PATH, TYPES, VALUES, asker, statements
@@ -194,12 +197,30 @@ def test_a_clock_time_that_a_zone_skips_moves_on_by_the_gap() -> None:
     assert show(read(from_values(["2020-03-29 02:30:00"], STRING))).to_pylist() == ["2020-03-29 03:30:00"]
 
 
-@pytest.mark.parametrize("text", ["12:30", " 1:2:3.5 ", "T12", "T12:30", "23:59:59 Europe/Paris"])
-def test_a_time_alone_is_refused_as_a_timestamp(text: str) -> None:
-    for safe in (False, True):
-        read = compile_cast(STRING, TIMESTAMP, safe=safe, settings=Settings())
-        with pytest.raises(NotSupportedError, match="time without a date"):
-            read(from_values([text], STRING))
+@pytest.mark.parametrize(
+    ("text", "clock"),
+    [
+        ("12:30", "12:30:00"),
+        (" 1:2:3.5 ", "01:02:03.5"),
+        ("T12", "12:00:00"),
+        ("T12:30:00Pacific/Kiritimati", "12:30:00"),
+    ],
+)
+def test_a_time_alone_is_a_timestamp_of_today(text: str, clock: str) -> None:
+    zone = "Pacific/Kiritimati"
+    read = compile_cast(STRING, TIMESTAMP, safe=False, settings=Settings(zone))
+    days = [str(datetime.now(ZoneInfo(zone)).date())]
+    result = read(from_values([text], STRING))
+    days.append(str(datetime.now(ZoneInfo(zone)).date()))
+
+    assert result in [read(from_values([f"{day} {clock}"], STRING)) for day in days]
+
+
+def test_a_plan_keeps_no_time_of_today() -> None:
+    read = compile_cast(STRING, TIMESTAMP, safe=True, settings=Settings())
+
+    with planning(), pytest.raises(NotConstantError, match="the current day"):
+        read(from_values(["12:30"], STRING))
 
 
 @pytest.mark.parametrize("text", ["12", "12:", "24:00", "12:30:45 Nowhere/City", "T"])

@@ -17,6 +17,7 @@ from sqlfront_values import types
 from sqlfront_values.casts import variants
 from sqlfront_values.evaluate import evaluate_scalar
 from sqlfront_values.expressions import Cast, Expr, Literal, Parameter
+from sqlfront_values.room import NotConstantError
 from sqlfront_values.types import (
     BINARY,
     BOOLEAN,
@@ -76,6 +77,8 @@ def bind_typed_literal(binder: ExpressionBinder, node: exp.Cast) -> Expr:
         except OverflowError:
             # A year that Python's dates can't represent.
             return constant
+        except NotConstantError:
+            raise unsupported(f"A time without a date as a typed literal ('{text}')", node) from None
     if isinstance(value, datetime) and value.tzinfo is not None:
         value = value.astimezone(UTC)
     if value is None:

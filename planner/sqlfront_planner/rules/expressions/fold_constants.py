@@ -24,7 +24,7 @@ from sqlfront_values.expressions import (
     Previous,
 )
 from sqlfront_values.functions import registry
-from sqlfront_values.room import TooLargeError
+from sqlfront_values.room import NotConstantError, planning
 from sqlfront_values.settings import Settings
 from sqlfront_values.stacks import on_fresh_stack
 from sqlfront_values.types import is_integral
@@ -64,7 +64,7 @@ def fold(expression: Expr, settings: Settings) -> Expr:
         if isinstance(expression, _KEPT):
             return expression
         if is_constant(expression):
-            with suppress(DataError, OverflowError, TooLargeError):
+            with suppress(DataError, OverflowError, NotConstantError):
                 return _literal(expression, settings)
         if isinstance(expression, Cast) and isinstance(expression.operand, Parameter):
             return _widened(expression, expression.operand)
@@ -93,7 +93,7 @@ def _cast_together(operands: tuple[Expr, ...], settings: Settings) -> tuple[Expr
             continue
         values = from_values(list(literals.values()), given)
         cast = evaluate.compile_expression(Cast(wanted, Column(given, 0), safe), settings)
-        with suppress(DataError, OverflowError, TooLargeError):
+        with suppress(DataError, OverflowError, NotConstantError), planning():
             batch = pa.RecordBatch.from_arrays([values], names=[""])
             for place, value in zip(literals, to_python(cast(batch)), strict=True):
                 result[place] = _known(operands[place], value)

@@ -6,7 +6,7 @@ from sqlfront_planner.logical import LogicalLimit, LogicalPlan
 from sqlfront_planner.rules.expressions.fold_constants import is_constant
 from sqlfront_values.evaluate import check_constant
 from sqlfront_values.expressions import Call, Case, Expr, Literal
-from sqlfront_values.room import TooLargeError
+from sqlfront_values.room import NotConstantError
 from sqlfront_values.settings import Settings
 from sqlfront_values.stacks import deep
 
@@ -37,7 +37,7 @@ def _surface(expression: Expr, settings: Settings) -> None:
     if isinstance(expression, Literal):
         return
     if is_constant(expression):
-        with suppress(TooLargeError):
+        with suppress(NotConstantError):
             check_constant(expression, settings)
         return
     for child in _always_evaluated(expression):
