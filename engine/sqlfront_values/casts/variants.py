@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from sqlfront_values.arrow.arrays import from_numpy, from_values
+from sqlfront_values.arrow.arrays import from_numpy, from_values, numpy_view
 from sqlfront_values.arrow.forms import from_unscaled, unscaled
 from sqlfront_values.casts.numbers import Convert
 from sqlfront_values.columns.batches import Integers, Mask
@@ -36,7 +36,15 @@ from sqlfront_values.types import (
     physical,
     sql_name,
 )
-from sqlfront_values.variants import building
+from sqlfront_values.variants import building, layout
+from sqlfront_values.variants.columns import (
+    FEW_ROWS,
+    OddVariantsError,
+    VariantParts,
+    heads_of,
+    parts_of,
+    type_of,
+)
 from sqlfront_values.variants.reading import Type, Variant, variant_of
 from sqlfront_values.variants.texts import decimal_shown, json_text
 
@@ -55,6 +63,17 @@ _SOURCES: Final[dict[Type, tuple[pa.DataType, Callable[[Variant], object]]]] = {
     Type.TIMESTAMP_NTZ: (TIMESTAMP_NTZ, Variant.integer),
     Type.BINARY: (BINARY, Variant.binary),
     Type.UUID: (STRING, lambda variant: str(variant.uuid())),
+}
+#: The types whose values are read by columns.
+_COLUMNS: Final[dict[Type, tuple[pa.DataType, Callable[[VariantParts], pa.Array]]]] = {
+    Type.BOOLEAN: (BOOLEAN, lambda parts: from_numpy(parts.heads >> 2 == layout.TRUE, BOOLEAN)),
+    Type.LONG: (BIGINT, lambda parts: from_numpy(parts.integers(), BIGINT)),
+    Type.STRING: (STRING, lambda parts: parts.texts()),
+    Type.DOUBLE: (DOUBLE, lambda parts: from_numpy(parts.numbers("<f8"), DOUBLE)),
+    Type.FLOAT: (FLOAT, lambda parts: from_numpy(parts.numbers("<f4"), FLOAT)),
+    Type.DATE: (DATE, lambda parts: from_numpy(parts.numbers("<i4"), DATE)),
+    Type.TIMESTAMP: (TIMESTAMP, lambda parts: from_numpy(parts.integers(), TIMESTAMP)),
+    Type.TIMESTAMP_NTZ: (TIMESTAMP_NTZ, lambda parts: from_numpy(parts.integers(), TIMESTAMP_NTZ)),
 }
 #: The types whose values are numbers in variants.
 _STORAGE: Final = {DATE: INT, TIMESTAMP: BIGINT, TIMESTAMP_NTZ: BIGINT}
@@ -125,7 +144,14 @@ class FromVariants:
     def convert(self, target: pa.DataType) -> Convert:
         """Return the cast to ``target`` as a function of arrays in physical form."""
 
+        is_plain = _is_plain(target)
+
         def convert(values: pa.Array) -> pa.Array:
+            if is_plain and len(values) >= FEW_ROWS:
+                try:
+                    return _outer(self._plain_values(values, target), target)
+                except OddVariantsError:
+                    pass
             rows = values.to_pylist()
             return self.column([None if row is None else variant_of(row) for row in rows], target)
 
@@ -133,8 +159,7 @@ class FromVariants:
 
     def column(self, variants: Sequence[Variant | None], target: pa.DataType) -> pa.Array:
         """Cast the variants (None = null) to ``target``; return the column in physical form."""
-        column = self._part(variants, target)
-        return column.cast(physical(target)) if is_decimal(target) else column
+        return _outer(self._part(variants, target), target)
 
     def _part(self, variants: Sequence[Variant | None], target: pa.DataType) -> pa.Array:
         """Return the column in the form that children of nested arrays have."""
@@ -197,24 +222,67 @@ class FromVariants:
                 scale = variant.stripped()[1] if kind is Type.DECIMAL else 0
                 places.setdefault((kind, scale), []).append(place)
         pieces = []
-        order = np.zeros(len(variants), np.int64)
-        valid = np.zeros(len(variants), np.bool_)
-        start = 0
         for (kind, scale), found in places.items():
             chosen = [variant for place in found if (variant := variants[place]) is not None]
-            piece = inner(self._of_one_type(chosen, kind, scale, target))
-            if piece.null_count:
-                self._refuse(chosen[piece.is_null().to_pylist().index(True)], target)
-            pieces.append(piece)
-            order[found] = np.arange(start, start + len(found))
-            valid[found] = True
-            start += len(found)
+            pieces.append((np.array(found), self._of_one_type(chosen, kind, scale, target)))
+        return self._joined(pieces, variants.__getitem__, len(variants), target)
+
+    def _joined(
+        self,
+        pieces: Sequence[tuple[Integers, pa.Array]],
+        variant_at: Callable[[int], Variant | None],
+        length: int,
+        target: pa.DataType,
+    ) -> pa.Array:
+        """Return the column of ``length`` rows that has the values of each piece, in physical form, in the
+        piece's rows. A null in a piece is a refused value, the variant ``variant_at(row)``."""
+        refused = [int(rows[numpy_view(piece.is_null())].min()) for rows, piece in pieces if piece.null_count]
+        variant = variant_at(min(refused)) if refused else None
+        if variant is not None:
+            self._refuse(variant, target)
         if not pieces:
-            return pa.nulls(len(variants), _child_form(target))
-        joined = pieces[0] if len(pieces) == 1 else pa.concat_arrays(pieces)
-        if len(pieces) == 1 and start == len(variants):
+            return pa.nulls(length, _child_form(target))
+        order, valid = np.zeros(length, np.int64), np.zeros(length, np.bool_)
+        rows = np.concatenate([rows for rows, _ in pieces])
+        order[rows], valid[rows] = np.arange(len(rows)), True
+        values = [inner(piece) for _, piece in pieces]
+        joined = values[0] if len(values) == 1 else pa.concat_arrays(values)
+        if len(values) == 1 and len(rows) == length:
             return joined
         return joined.take(from_numpy(order, BIGINT, valid))
+
+    def _plain_values(self, values: pa.Array, target: pa.DataType) -> pa.Array:
+        """Cast a column of variants to the plain type ``target``, all values of one type at once; return the
+        column in the form that children of nested arrays have. Raises OddVariantsError."""
+        parts = parts_of(values)
+        pieces: list[tuple[Integers, pa.Array]] = []
+
+        def variant_at(row: int) -> Variant:
+            return variant_of(values[row].as_py())
+
+        for kind in {type_of(head) for head in np.unique(parts.heads).tolist()} - {Type.NULL}:
+            chosen = parts.only(np.isin(parts.heads, heads_of(kind)))
+            if kind is Type.DECIMAL:
+                pieces += self._decimals(chosen, target)
+            elif kind in _COLUMNS:
+                source, read = _COLUMNS[kind]
+                pieces.append((chosen.rows, self._cast(source, read(chosen), target)))
+            else:
+                variants = [variant_at(row) for row in chosen.rows.tolist()]
+                pieces.append((chosen.rows, self._of_one_type(variants, kind, 0, target)))
+        return self._joined(pieces, variant_at, len(values), target)
+
+    def _decimals(self, parts: VariantParts, target: pa.DataType) -> list[tuple[Integers, pa.Array]]:
+        """Cast decimals of at most 18 digits; return the rows and the values of each scale."""
+        if target == TIMESTAMP:  # more seconds than a timestamp holds are refused
+            raise OddVariantsError
+        numbers, scales = parts.decimals()
+        pieces = []
+        for scale in np.unique(scales).tolist():
+            source, chosen = decimal(18, scale), scales == scale
+            values = from_numpy(numbers[chosen], physical(source))
+            pieces.append((parts.rows[chosen], self._cast(source, values, target)))
+        return pieces
 
     def _of_one_type(
         self, variants: Sequence[Variant], kind: Type, scale: int, target: pa.DataType
@@ -236,17 +304,23 @@ class FromVariants:
         else:
             source, read = _SOURCES[kind]
             given = [read(variant) for variant in variants]
-            if kind is Type.LONG and target == TIMESTAMP:
-                given = [_seconds(value) for value in given]
             stored = _STORAGE.get(source)
             values = from_values(given, source) if stored is None else from_values(given, stored).view(source)
+        return self._cast(source, values, target)
+
+    def _cast(self, source: pa.DataType, values: pa.Array, target: pa.DataType) -> pa.Array:
+        """Cast values in physical form; return null for each value that the cast refuses."""
+        if source == BIGINT and target == TIMESTAMP:
+            seconds = numpy_view(values).astype(np.int64, copy=False)
+            # A timestamp holds no more seconds.
+            values = from_numpy(seconds, BIGINT, (seconds >= -_MOST_SECONDS) & (seconds <= _MOST_SECONDS))
         convert = self._make(source, target)
-        return pa.nulls(len(variants), physical(target)) if convert is None else convert(values)
+        return pa.nulls(len(values), physical(target)) if convert is None else convert(values)
 
 
-def _seconds(value: object) -> object:
-    """Return the seconds of a timestamp; None for more than a timestamp holds."""
-    return value if isinstance(value, int) and -_MOST_SECONDS <= value <= _MOST_SECONDS else None
+def _outer(column: pa.Array, target: pa.DataType) -> pa.Array:
+    """Return a column of the form that children of nested arrays have in physical form."""
+    return column.cast(physical(target)) if is_decimal(target) else column
 
 
 def _is_moment(number: int | None, scale: int) -> bool:

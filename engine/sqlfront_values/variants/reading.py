@@ -58,8 +58,8 @@ _PRIMITIVES: Final = {
     layout.LONG_STRING: Type.STRING,
     layout.UUID: Type.UUID,
 }
-#: The type by a value's first byte.
-_TYPES: Final[tuple[Type | None, ...]] = tuple(
+#: The type by a value's first byte; None: no type.
+TYPES: Final[tuple[Type | None, ...]] = tuple(
     (_PRIMITIVES.get(first >> 2), Type.STRING, Type.OBJECT, Type.ARRAY)[first & 3] for first in range(256)
 )
 _DOUBLE: Final = struct.Struct("<d")
@@ -130,7 +130,7 @@ class Variant:
         """The type of the value. Raises UNKNOWN_PRIMITIVE_TYPE_IN_VARIANT for one that Spark doesn't know."""
         if self.place >= len(self.data):
             raise malformed()
-        found = _TYPES[self.data[self.place]]
+        found = TYPES[self.data[self.place]]
         if found is None:
             raise spark_error(
                 "UNKNOWN_PRIMITIVE_TYPE_IN_VARIANT",

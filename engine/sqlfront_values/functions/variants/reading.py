@@ -23,6 +23,7 @@ from sqlfront_values.functions.rowwise import columnar, row_kernel
 from sqlfront_values.functions.variants.schemas import schema_of, schema_text
 from sqlfront_values.types import BINARY, BOOLEAN, INT, STRING, VARIANT, physical
 from sqlfront_values.variants.building import rebuilt
+from sqlfront_values.variants.columns import FEW_ROWS, OddVariantsError, parts_of
 from sqlfront_values.variants.paths import Path, at_path, parse_path
 from sqlfront_values.variants.reading import Type, Variant, names_of, variant_of
 
@@ -70,10 +71,21 @@ def _variant_get(signature: Signature) -> PreparedKernel:
             return scalar(_part(rows.as_py(), text) if rows.is_valid else None, BINARY)
         if rows.null_count == len(rows):
             return rows
-        steps = _parsed(text)
-        return from_values([None if row is None else _at(row, steps) for row in rows.to_pylist()], BINARY)
+        return _at_all(rows, _parsed(text))
 
     return kernel
+
+
+def _at_all(rows: pa.Array, steps: Path) -> pa.Array:
+    """Return the parts at a path of the rows, as a column of variants."""
+    if len(rows) >= FEW_ROWS:
+        try:
+            found = parts_of(rows).at_path(steps)
+            if not found.are_nested().any():
+                return found.plain_rows(len(rows))
+        except OddVariantsError:
+            pass
+    return from_values([None if row is None else _at(row, steps) for row in rows.to_pylist()], BINARY)
 
 
 def _at(row: bytes, steps: Path) -> bytes | None:
