@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from sqlfront.lanes.request import FOR_SPARK, Cause, Replan, StatementRequest
 from sqlfront.lanes.rows import RowsWay
-from sqlfront.state.plans import InsertPlan
+from sqlfront.state.plans import InsertPlan, MergePlan
 from sqlfront_engine.garbage import uncollected_if_long
 from sqlfront_planner.binder import bind_query
 from sqlfront_planner.lanes import Lane
@@ -134,5 +134,7 @@ def _way_of(
             context.spark.check_size(plan.input_size)
         return light.LightWay(context, plan, values)
     if isinstance(plan, InsertPlan):
-        return ways.InsertWay(context, plan, values)
+        return ways.InsertWay(context, values, plan)
+    if isinstance(plan, MergePlan):
+        return ways.MergeWay(context, values, plan)
     return ways.ChangeWay(context, plan, values)

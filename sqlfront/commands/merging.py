@@ -4,12 +4,17 @@ A job joins the table with the source; its rows say which rows of the table to d
 A memory table gets a new version that shares all other rows with the version before; if the rows are spread
 over members, each member makes its share. The files of a table over files are replaced by new ones with all
 rows, unless the statement only inserts rows.
+
+If the source has few rows that find the table's rows by key, a row program takes the place of the job; its
+plan is cached for repeated statements.
 """
 
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
+from msgspec.structs import replace
 
 from sqlfront.commands.copies import following, recover
 from sqlfront.commands.run import (
@@ -19,15 +24,21 @@ from sqlfront.commands.run import (
     overflow_of,
     unsupported_operation,
 )
+from sqlfront.results.result import Result
+from sqlfront.state.plans import MergePlan
 from sqlfront_connectors.files import FileTable
 from sqlfront_connectors.memory import MemoryTable
 from sqlfront_connectors.memory.keyed_table import KeyedTable
 from sqlfront_connectors.memory.numbered_table import NumberedTable
+from sqlfront_connectors.memory.segments.row_paths import batch_of
 from sqlfront_connectors.memory.spread.next_version import ChangeMode
 from sqlfront_connectors.memory.spread.table import SpreadTable, place_anew
 from sqlfront_engine.row_actions import FoundRows, Numbers, RowAction, numbers_found
-from sqlfront_planner.binder import bind_query
+from sqlfront_engine.row_programs.program import NotByRows
+from sqlfront_planner.binder import Binding, bind_query
 from sqlfront_planner.catalog import TableEntry
+from sqlfront_planner.plan import QueryPlan
+from sqlfront_planner.planning import plan_small
 from sqlfront_planner.statements.merge_structs import Merge, MergeRows
 from sqlfront_planner.table_changes import merging, modification
 from sqlfront_planner.table_changes.merging import BoundMerge, bound_merge
@@ -56,17 +67,38 @@ def merge(run: StatementRun, statement: Merge) -> CommandOutcome:
             return CommandOutcome(written=_merge_files(run, statement, entry.name, table, needed))
 
 
-def _bound(run: StatementRun, statement: Merge, name: str, table: KeyedTable | FileTable) -> BoundMerge:
-    """Bind the statement; all of its parts see the same relations. The caller has the table's turn."""
+def _bound(
+    run: StatementRun, statement: Merge, name: str, table: KeyedTable | FileTable
+) -> tuple[BoundMerge, Binding]:
+    """Bind the statement; all of its parts see the same relations. Return it with what a plan of it depends
+    on. The caller has the table's turn."""
     context = run.context
     catalog = context.catalog.with_elsewhere()
-    pairs, source, target = (
-        bind_query(query, catalog, context.bind_settings, run.arguments).plan
+    parts = [
+        bind_query(query, catalog, context.bind_settings, run.arguments)
         for query in (statement.pairs, statement.source, statement.target)
-    )
-    bound = bound_merge(statement, pairs, source, target)
+    ]
+    bound = bound_merge(statement, *(part.plan for part in parts))
     modification.check_same_table(bound.target, table, name)
-    return bound
+    return bound, _together(parts)
+
+
+def _together(parts: Sequence[Binding]) -> Binding:
+    """Return the first of the bindings, which have the same arguments, with the dependencies of all."""
+    return replace(
+        parts[0],
+        pinned=frozenset().union(*(part.pinned for part in parts)),
+        sized=frozenset().union(*(part.sized for part in parts)),
+        bounded=frozenset().union(*(part.bounded for part in parts)),
+        titles={},
+        relations=tuple(dict.fromkeys(name for part in parts for name in part.relations)),
+        temporary=tuple(dict.fromkeys(name for part in parts for name in part.temporary)),
+        routines=tuple(dict.fromkeys(name for part in parts for name in part.routines)),
+        variables=tuple(dict.fromkeys(name for part in parts for name in part.variables)),
+        lookups={name: entry for part in parts for name, entry in part.lookups.items()},
+        snapshots=tuple(pair for part in parts for pair in part.snapshots),
+        repeatable=all(part.repeatable for part in parts),
+    )
 
 
 def _merge_rows(
@@ -76,15 +108,60 @@ def _merge_rows(
     with table.turn():
         if isinstance(table, SpreadTable):
             place_anew(table)
-        bound = _bound(run, statement, name, table)
+        key, catalog_version = run.context.plan_key, run.context.catalog.version
+        bound, binding = _bound(run, statement, name, table)
         homes = table.home_columns
-        plan = run.here(required(merging.changes(bound, NumberedTable(table), homes), table.schema, needed))
-        if isinstance(table, MemoryTable):
+        changes = required(merging.changes(bound, NumberedTable(table), homes), table.schema, needed)
+        plan = run.here(changes)
+        if isinstance(table, SpreadTable):
+            how = ChangeMode.MERGE if bound.checks_matches else ChangeMode.MERGE_REPEATED
+            with table.next_version(how) as version:
+                return run.publish(version, plan, homes)
+        assert isinstance(table, MemoryTable)
+        if plan is not changes:  # rows of Spark's, which a cached plan would keep
             return table.merge_batches(list(run.rows(plan)), distinct=bound.checks_matches)
-        assert isinstance(table, SpreadTable)
-        how = ChangeMode.MERGE if bound.checks_matches else ChangeMode.MERGE_REPEATED
-        with table.next_version(how) as version:
-            return run.publish(version, plan, homes)
+        context = run.context
+        found = plan_small(replace(binding, plan=changes), context.settings, context.target)
+        if isinstance(found, QueryPlan):
+            return table.merge_batches(list(run.submit(found).batches()), distinct=bound.checks_matches)
+        again = MergePlan(table, name, found, changes.schema, bound.checks_matches)
+        try:
+            count = _by_rows(run, again, run.arguments.values)
+        except NotByRows:
+            return table.merge_batches(list(run.rows(changes)), distinct=bound.checks_matches)
+        _keep(run, statement, binding, again, key, catalog_version)
+        return count
+
+
+def _keep(
+    run: StatementRun, statement: Merge, binding: Binding, plan: MergePlan, key: object, version: int
+) -> None:
+    """Cache the plan for repeated statements, if the statement has parameters. ``key`` and ``version``: the
+    plan key of the session and the catalog's version from before the statement was bound."""
+    context, text = run.context, run.request.text
+    if run.arguments.values and statement.pairs.sql == text and context.is_settled(key):
+        context.plans.add(text, run.arguments, key, binding, plan, pins=False, catalog_version=version)
+
+
+def _by_rows(run: StatementRun, plan: MergePlan, values: Sequence[object]) -> int:
+    """Make the changes that the plan's row program computes, and return the number of affected rows. The
+    caller has the table's turn. Raises NotByRows if the changes need a job."""
+    query = run.context.limited("", run.timeout, run.query)
+    rows = plan.rows.rows(values, run.context.settings, query)
+    return plan.table.merge_batches([batch_of(rows, plan.schema)], distinct=plan.distinct) if rows else 0
+
+
+def merge_again(run: StatementRun, plan: MergePlan, values: Sequence[object]) -> Result | None:
+    """Run the cached plan of a MERGE with the ``values`` of its parameters, and return the statement's
+    result; None, and nothing is changed, if the changes need a job."""
+    began, context = time.perf_counter(), run.context
+    try:
+        with following(run, lambda: plan.table), overflow_of(plan.name), plan.table.turn():
+            made = CommandOutcome(written=_by_rows(run, plan, values))
+    except NotByRows:
+        return None
+    context.plans.sweep(context.catalog)  # cached plans keep old versions of changed tables alive
+    return made.result(context, time.perf_counter() - began)
 
 
 def _merge_files(
@@ -92,7 +169,7 @@ def _merge_files(
 ) -> int:
     """Merge into a table over files; ``needed``: its NOT NULL columns. Return the number of affected rows.
     The caller has the table's turn."""
-    bound = _bound(run, statement, name, table)
+    bound, _ = _bound(run, statement, name, table)
     plan = run.here(required(merging.all_rows(bound), table.schema, needed))
     rows = _RowsAfter(run.rows(plan), len(table.schema), bound)
     zone = run.context.settings.time_zone

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from sqlfront import commands
-from sqlfront.commands import changes, insertions
+from sqlfront.commands import changes, insertions, merging
 from sqlfront.commands.run import StatementRun
 from sqlfront.lanes.own import OwnWay
 from sqlfront.lanes.request import Replan, StatementRequest
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from sqlfront.lanes.way import QueryWay
-    from sqlfront.state.plans import ChangePlan, InsertPlan
+    from sqlfront.state.plans import ChangePlan, InsertPlan, MergePlan
     from sqlfront_planner.statements.structs import Explain, Statement
 
 
@@ -66,19 +66,44 @@ class ChangeWay(_CommandWay, eq=False, gc=False):
             return changes.change_again(StatementRun(self.context, request), self.plan, self.values)
 
 
-class InsertWay(_CommandWay, eq=False, gc=False):
-    """The way of a repeated INSERT of rows that are in the statement, which runs by a cached plan with these
-    ``values`` of its parameters."""
+class _RepeatedWay(_CommandWay, eq=False, gc=False):
+    """The way of a repeated statement that runs by a cached plan with these ``values`` of its parameters."""
 
-    plan: "InsertPlan"
     values: "Sequence[object]"
 
+    def again(self, run: StatementRun) -> Result | None:
+        """Run the cached plan, and return the statement's result; None, and nothing is changed, if the rows
+        need a job."""
+        raise NotImplementedError
+
     def run(self, request: StatementRequest) -> Result | Replan:
-        """Run the cached plan of the INSERT, or the statement anew if the rows need a job; return the
-        statement's result."""
+        """Run the cached plan, or the statement anew if the rows need a job; return the statement's
+        result."""
         with self.context.watched(request.query):
-            made = insertions.insert_again(StatementRun(self.context, request), self.plan, self.values)
+            made = self.again(StatementRun(self.context, request))
         return CommandWay(self.context, parse(request.text)).run(request) if made is None else made
+
+
+class InsertWay(_RepeatedWay, eq=False, gc=False):
+    """The way of a repeated INSERT of rows that are in the statement."""
+
+    plan: "InsertPlan"
+
+    def again(self, run: StatementRun) -> Result | None:
+        """Insert the rows that the plan computes, and return the statement's result; None if they need a
+        job."""
+        return insertions.insert_again(run, self.plan, self.values)
+
+
+class MergeWay(_RepeatedWay, eq=False, gc=False):
+    """The way of a repeated MERGE whose changes are few."""
+
+    plan: "MergePlan"
+
+    def again(self, run: StatementRun) -> Result | None:
+        """Make the changes that the plan computes, and return the statement's result; None if they need a
+        job."""
+        return merging.merge_again(run, self.plan, self.values)
 
 
 class ExplainWay(_CommandWay, eq=False, gc=False):

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
+import pyarrow as pa
 
 from sqlfront_planner.lanes import Lane
 from sqlfront_planner.plan import QueryPlan
@@ -10,6 +11,7 @@ from sqlfront_planner.row_compiler.row_plan import RowPlan
 from sqlfront_planner.table_changes.keyed import KeyedChange
 
 if TYPE_CHECKING:
+    from sqlfront_connectors.memory import MemoryTable
     from sqlfront_connectors.memory.keyed_table import KeyedTable
 
 
@@ -57,5 +59,27 @@ class InsertPlan(msgspec.Struct, frozen=True, eq=False):
         return self.rows.reason
 
 
-#: A program over a few rows, a job, a change of the rows that a program gives, or an insert of these.
-Plan: TypeAlias = RowPlan | QueryPlan | ChangePlan | InsertPlan
+class MergePlan(msgspec.Struct, frozen=True, eq=False):
+    """A cached plan of a MERGE INTO ``table``, which the catalog calls ``name``. ``rows``: the row plan (the
+    plan of a row program) that computes the changes, as :mod:`~sqlfront_engine.row_actions` describes them;
+    ``schema``: their columns. ``distinct``: a row of the table may be found once only."""
+
+    table: "MemoryTable"
+    name: str
+    rows: RowPlan
+    schema: pa.Schema
+    distinct: bool
+
+    @property
+    def lane(self) -> Lane:
+        """The lane that computes the changes."""
+        return self.rows.lane
+
+    @property
+    def reason(self) -> str:
+        """The reason for the lane, in words that EXPLAIN shows."""
+        return self.rows.reason
+
+
+#: A program over a few rows, a job, or a change, an insert or a merge of the rows that a program gives.
+Plan: TypeAlias = RowPlan | QueryPlan | ChangePlan | InsertPlan | MergePlan

@@ -61,8 +61,14 @@ def test_joins(sql: str, rows: float) -> None:
 
 
 def test_two_sides_that_look_unique_take_the_smaller() -> None:
-    assert joined_values(KeySide(6_000_000, True), KeySide(800_000, True)) == 800_000
+    assert joined_values(KeySide(6_000_000, unique=True), KeySide(800_000, unique=True)) == 800_000
 
 
 def test_else_the_side_with_more_values_has_them_all() -> None:
-    assert joined_values(KeySide(100_000, False), KeySide(150_000, True)) == 150_000
+    assert joined_values(KeySide(100_000, unique=False), KeySide(150_000, unique=True)) == 150_000
+
+
+def test_rows_of_the_statement_ask_for_some_keys_of_a_table() -> None:
+    asked = KeySide(2, unique=True, listed=True)
+    assert joined_values(asked, KeySide(150_000, unique=True)) == 150_000
+    assert joined_values(KeySide(150_000, unique=True, counted=False), asked) == 2

@@ -214,11 +214,14 @@ class Cardinality:
         """Estimate the different key combinations of ``plan``, one side of a join, as if there were no
         filters at the top of the side."""
         rows = max(1.0, self.unfiltered_rows(plan))
-        values = 1.0
+        values, counted = 1.0, True
         for key in keys:
             known = self._expression(plan, key)
-            values *= rows if known is None or known.distinct is None else max(1, known.distinct)
-        return KeySide(min(values, rows), values >= rows)
+            if known is None or known.distinct is None:
+                values, counted = values * rows, False
+            else:
+                values *= max(1, known.distinct)
+        return KeySide(min(values, rows), unique=values >= rows, counted=counted, listed=_is_listed(plan))
 
     def unfiltered_rows(self, plan: LogicalPlan) -> float:
         """Return the estimated rows as if there were no filters, semi joins or anti joins at the top of the
@@ -244,6 +247,13 @@ class Cardinality:
         return share * (0.7 if plan.condition is not None else 1.0)
 
 
+def _is_listed(plan: LogicalPlan) -> bool:
+    """Return whether the plan's rows are written in the statement."""
+    while isinstance(plan, LogicalFilter | LogicalProject):
+        plan = plan.input
+    return isinstance(plan, LogicalValues)
+
+
 def _generated_rows(plan: LogicalGenerate) -> float:
     """Return the estimated number of rows that a generator makes of one row. A table's statistics don't have
     the lengths of arrays."""
@@ -259,13 +269,16 @@ def _generated_rows(plan: LogicalGenerate) -> float:
 
 class KeySide:
     """Estimates of the keys on one side of a join: ``values``, the number of different key combinations, and
-    ``unique``, whether each row seems to have a combination of its own."""
+    ``unique``, whether each row seems to have a combination of its own. ``counted``: the number of different
+    values of each key is known. ``listed``: the rows are written in the statement."""
 
-    __slots__ = ("unique", "values")
+    __slots__ = ("counted", "listed", "unique", "values")
 
-    def __init__(self, values: float, unique: bool) -> None:
+    def __init__(self, values: float, *, unique: bool, counted: bool = True, listed: bool = False) -> None:
         self.values = values
         self.unique = unique
+        self.counted = counted
+        self.listed = listed
 
 
 def joined_values(left: KeySide, right: KeySide) -> float:
@@ -273,9 +286,11 @@ def joined_values(left: KeySide, right: KeySide) -> float:
     at least 1, even if a side is empty.
 
     Usually the larger number is taken. If both sides look unique, perhaps only because distinct counts were
-    multiplied or are unknown, the side with fewer values counts as the real key.
+    multiplied or are unknown, the side with fewer values counts as the real key; not so rows that are written
+    in the statement, which ask for some keys of the other side.
     """
-    if left.unique and right.unique:
+    asks = (left.listed and right.counted) or (right.listed and left.counted)
+    if left.unique and right.unique and not asks:
         return max(1.0, min(left.values, right.values))
     return max(1.0, left.values, right.values)
 

@@ -366,4 +366,4 @@ class _Product:
     def side(self) -> KeySide:
         """Return the estimates of the composite key, which consists of all key columns added. It has at most
         as many different values as the smallest relation among its columns has rows."""
-        return KeySide(min(self._values, self._limit), self._unique or self._values >= self._limit)
+        return KeySide(min(self._values, self._limit), unique=self._unique or self._values >= self._limit)
