@@ -11,8 +11,9 @@ import pyarrow as pa
 from sqlfront_values import casts
 from sqlfront_values.arrow import dictionaries
 from sqlfront_values.arrow.forms import Datum, constant, plain
+from sqlfront_values.errors import DataError
 from sqlfront_values.evaluate import scaled, sharing
-from sqlfront_values.evaluate.fallible import can_fail, entry_of, unknown
+from sqlfront_values.evaluate.fallible import can_fail, entry_of, is_deterministic, unknown
 from sqlfront_values.evaluate.rows import LEVELS_OF_A_STACK, Evaluator, Rows, on_another_stack
 from sqlfront_values.expressions import (
     Call,
@@ -27,6 +28,7 @@ from sqlfront_values.expressions import (
     Previous,
     RunValue,
     connected,
+    walk_computation,
 )
 from sqlfront_values.functions import registry
 from sqlfront_values.functions.logic import comparison
@@ -51,10 +53,14 @@ _PREVIOUS: Final = sys.maxsize
 class Compiler:
     """A compiler of ``expressions`` that are evaluated over the same rows: a part that occurs several times
     in two or more expressions is computed once. For a single expression, or without ``expressions``, nothing
-    is shared."""
+    is shared. ``skips_nulls``: functions whose operands can fail evaluate them only for the rows in which
+    the operands before aren't null, at once; else in a second attempt, after an error."""
 
-    def __init__(self, settings: Settings, expressions: Sequence[Expr] = ()) -> None:
+    def __init__(
+        self, settings: Settings, expressions: Sequence[Expr] = (), *, skips_nulls: bool = False
+    ) -> None:
         self._settings = settings
+        self._skips_nulls = skips_nulls
         self._depth = 0
         computed = [item for item in expressions if not isinstance(item, Column)]
         self._sharing = sharing.Sharing(computed) if computed and len(expressions) > 1 else None
@@ -104,9 +110,10 @@ class Compiler:
         return None if self._sharing is None else self._sharing.slot(expression)
 
     def _node(self, expression: Expr) -> Evaluator:
-        if not isinstance(expression, Column | Literal) and scaled.is_plannable(expression):
-            return self._scaled.evaluator(expression, lambda: self._plain_node(expression))
-        return self._plain_node(expression)
+        if self._skips_nulls or isinstance(expression, Literal) or not scaled.is_plannable(expression):
+            return self._plain_node(expression)
+        evaluator = self._scaled.evaluator(expression, lambda: self._plain_node(expression))
+        return self._once_more(expression, evaluator) if can_fail(expression) else evaluator
 
     def _plain_node(self, expression: Expr) -> Evaluator:
         match expression:
@@ -135,7 +142,7 @@ class Compiler:
 
     def _within(self) -> "Compiler":
         """Return a compiler of the bodies of lambdas, which are evaluated over rows of their own."""
-        inside = Compiler(self._settings)
+        inside = Compiler(self._settings, skips_nulls=self._skips_nulls)
         inside._depth = self._depth
         return inside
 
@@ -147,10 +154,12 @@ class Compiler:
         def run(rows: Rows) -> Datum:
             memo, value = rows.memo, first(rows)
             around = memo.get(_PREVIOUS)
-            for link in links:
-                memo[_PREVIOUS] = value
-                value = link(rows)
-            memo[_PREVIOUS] = around
+            try:
+                for link in links:
+                    memo[_PREVIOUS] = value
+                    value = link(rows)
+            finally:
+                memo[_PREVIOUS] = around
             return value
 
         return run
@@ -168,9 +177,43 @@ class Compiler:
             lazy = self._lazy_form(call)
             if lazy is not None:
                 return lazy
+            if _ends_at_null(call):
+                return self._until_null(call)
+        return self._eager_call(call)
+
+    def _eager_call(self, call: Call) -> Evaluator:
+        """Compile the call to an evaluator that evaluates all operands for all rows."""
+        function, arguments = call.function, call.arguments
         if function in comparison.KERNELS and any(map(scaled.is_plannable, arguments)):
             return self._decimal_comparison(call)
         return self._kernel(call)
+
+    def _until_null(self, call: Call) -> Evaluator:
+        """Compile the call of a function that Spark evaluates operand by operand, up to the first null: an
+        operand that can fail fails only if those before aren't null. All operands are evaluated for all rows,
+        since rows without errors are the rule; after an error they are evaluated again with more care."""
+        if self._skips_nulls:
+            kernel, operands = self._prepared(call)
+            return lazy_forms.until_null(kernel, operands, call.type)
+        return self._once_more(call, self._eager_call(call))
+
+    def _once_more(self, expression: Expr, eager: Evaluator) -> Evaluator:
+        """Return an evaluator that evaluates the expression by ``eager``, and after an error once more with
+        care for nulls, unless a second evaluation may give other values."""
+        careful: Evaluator | None = None
+        if not is_deterministic(expression):
+            return eager
+
+        def run(rows: Rows) -> Datum:
+            nonlocal careful
+            try:
+                return eager(rows)
+            except DataError:
+                if careful is None:
+                    careful = Compiler(self._settings, skips_nulls=True).node(expression)
+                return careful(rows)
+
+        return run
 
     def _among(self, call: Call) -> Evaluator:
         """Compile ``x IN (...)``. If an item of the list is not a literal, the call becomes alternatives ``x
@@ -188,19 +231,22 @@ class Compiler:
     def _kernel(self, call: Call) -> Evaluator:
         """Compile the call to its kernel, which is called with the values of the operands; over dictionary
         strings the kernel is called once per distinct value where the function allows."""
+        kernel, operands = self._prepared(call)
+        return _placed(kernel, operands, call, tuple([argument.type for argument in call.arguments]))
+
+    def _prepared(self, call: Call) -> "tuple[registry.PreparedKernel, tuple[Evaluator, ...]]":
+        """Return the kernel of the call, and its operands."""
         arguments = call.arguments
-        entry = entry_of(call)
         types = tuple([argument.type for argument in arguments])
         constants = _constants(arguments)
         signature = registry.Signature(registry.kernel_type(call.type), types, constants, self._settings)
-        kernel = entry.prepared(signature)
         operands = tuple(
             [
                 self.node(argument) if known is None else _always(known)
                 for argument, known in zip(arguments, constants, strict=True)
             ]
         )
-        return _placed(kernel, operands, call, types)
+        return entry_of(call).prepared(signature), operands
 
     def _decimal_comparison(self, call: Call) -> Evaluator:
         """Compile a comparison of decimals. Decimals of one type are compared by their unscaled values in
@@ -257,6 +303,19 @@ def _constants(arguments: tuple[Expr, ...]) -> tuple[pa.Scalar | None, ...]:
             constant(argument.value, argument.type) if isinstance(argument, Literal) else None
             for argument in arguments
         ]
+    )
+
+
+def _ends_at_null(call: Call) -> bool:
+    """Return whether Spark evaluates the call's operands one after the other, up to the first null. A
+    :class:`Previous` among the later operands has values for all rows only."""
+    entry = entry_of(call)
+    return (
+        entry.null_propagating
+        and not entry.variadic
+        and not any(
+            isinstance(part, Previous) for later in call.arguments[1:] for part in walk_computation(later)
+        )
     )
 
 

@@ -1,10 +1,11 @@
-"""Forms that evaluate an operand only for the rows that need it: CASE, AND, OR, coalesce.
+"""Forms that evaluate an operand only for the rows that need it: CASE, AND, OR, coalesce, and functions
+whose result is null after the first null.
 
 If no later operand can fail, evaluating everything for all rows is quicker than gathering and scattering, and
 gives the same values; the compiler chooses (:mod:`sqlfront_values.evaluate.compiler`).
 """
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
@@ -12,6 +13,9 @@ from sqlfront_values.arrow import kernels as pc
 from sqlfront_values.arrow.arrays import true_rows
 from sqlfront_values.arrow.forms import FALSE, INT64, TRUE, Datum, full_array, is_scalar, nulls, plain, select
 from sqlfront_values.evaluate.rows import Evaluator, Rows
+
+if TYPE_CHECKING:
+    from sqlfront_values.functions import registry
 
 _COALESCE: Final = pc.get_function("coalesce")
 _INVERT: Final = pc.get_function("invert")
@@ -114,6 +118,37 @@ def lazy_connective(left: Evaluator, right: Evaluator, *, conjunction: bool) -> 
         return kernel.call([first, second])
 
     return run
+
+
+def until_null(
+    kernel: "registry.PreparedKernel", operands: tuple[Evaluator, ...], data_type: pa.DataType
+) -> Evaluator:
+    """Compile the call of a kernel that returns null for a null to an evaluator that evaluates an operand
+    only for the rows in which no operand before is null. ``data_type`` is the logical type of the result."""
+
+    def run(rows: Rows) -> Datum:
+        rest, indices, values = rows, None, list[Datum]()
+        for operand in operands:
+            value = plain(operand(rest))
+            values.append(value)
+            if is_scalar(value):
+                if not value.is_valid:
+                    return nulls(data_type)
+            elif value.null_count:
+                valid = true_rows(_IS_VALID.call([value]))
+                values = [one if is_scalar(one) else _TAKE.call([one, valid]) for one in values]
+                indices = valid if indices is None else _TAKE.call([indices, valid])
+                rest = rest.select(valid)
+        result = kernel(tuple(values), rest.length)
+        return result if indices is None else _spread(full_array(result, rest.length), indices, rows.length)
+
+    return run
+
+
+def _spread(values: pa.Array, indices: pa.Array, length: int) -> pa.Array:
+    """Return ``length`` values: ``values`` at the ascending positions ``indices``, and nulls elsewhere."""
+    options = pc.InversePermutationOptions(length - 1)
+    return _TAKE.call([values, pc.call_function("inverse_permutation", [indices.view(INT64)], options)])
 
 
 def _not_null(values: Datum) -> Evaluator:
