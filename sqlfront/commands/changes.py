@@ -59,10 +59,10 @@ def change(run: StatementRun, statement: Change, name: str, table: KeyedTable) -
 
 def _change(
     run: StatementRun, statement: Change, name: str, table: KeyedTable, binding: Binding
-) -> tuple[int | None, ChangePlan | None]:
+) -> tuple[int, ChangePlan | None]:
     """Change the table ``table``, named ``name``, by the statement, whose query of the affected rows is bound
-    in ``binding``. Return the number of affected rows (None: unknown), and the plan whose row program has
-    found the rows (None: a job has found the rows, or all rows were stored anew)."""
+    in ``binding``. Return the number of affected rows, and the plan whose row program has found the
+    rows (None: a job has found the rows, or all rows were stored anew)."""
     if _changes_home(statement, table, binding.plan):
         return _store_anew(run, statement, name, table, binding.plan), None
     context, updates, numbered = run.context, isinstance(statement, Update), NumberedTable(table)
@@ -183,21 +183,17 @@ def _by_job(
 
 def _store_anew(
     run: StatementRun, statement: Change, name: str, table: KeyedTable, bound: LogicalPlan
-) -> int | None:
+) -> int:
     """Store all rows of the table anew, as they are after the statement; ``bound`` is the bound plan of the
-    statement's rows. The caller has the table's turn. Return the number of affected rows; None for an UPDATE
-    whose condition is random, since the condition is evaluated once to count the rows and once to change
-    them."""
+    statement's rows. The caller has the table's turn. Return the number of affected rows."""
     if isinstance(statement, Update):
         count, not_null = statement.assigned, _required(run, statement, table, bound)
         rows = modification.updated(bound, count, name, table.schema)
-        meant = None
-        if modification.affects_the_same_rows(bound, table.schema):
-            # By the plan of other changes, whose errors don't depend on whether rows are affected.
-            affected = modification.changed(bound, table, count, name)
-            found = run.rows(run.here(required(affected, table.schema, not_null)))
-            meant = sum(batch.num_rows for batch in found)
-        if meant != 0:
+        # By the plan of other changes, whose errors don't depend on whether rows are affected.
+        affected = modification.changed(bound, table, count, name)
+        found = run.rows(run.here(required(affected, table.schema, not_null)))
+        meant = sum(batch.num_rows for batch in found)
+        if meant:
             run.store(table, run.here(required(rows, table.schema, not_null)), overwrite=True)
         return meant
     kept = run.here(modification.remaining(bound, table.schema))

@@ -59,13 +59,6 @@ def remaining(bound: LogicalPlan, schema: pa.Schema) -> LogicalPlan:
     return LogicalProject(kept, kept.row()[:-1], tuple(schema.names))
 
 
-def affects_the_same_rows(bound: LogicalPlan, schema: pa.Schema) -> bool:
-    """Return whether an UPDATE affects the same rows each time that its condition is evaluated: the condition
-    is deterministic. ``bound`` is the bound query of the statement: the table's columns, the new values, and
-    the condition; ``schema`` has the table's columns."""
-    return is_deterministic(_with_condition(bound, schema).expressions[-1])
-
-
 def updated(bound: LogicalPlan, count: int, table: str, schema: pa.Schema) -> LogicalPlan:
     """Plan all rows of the table as they are after UPDATE. ``bound`` is the bound query of the statement: the
     table's columns, ``count`` assigned columns, a value for each of them, and the condition. ``table`` is the
@@ -141,7 +134,8 @@ def _select(rows: LogicalPlan, items: tuple[Expr, ...]) -> LogicalPlan:
 
 def _with_condition(bound: LogicalPlan, schema: pa.Schema) -> LogicalProject:
     """Project the scan to the table's columns, followed by the condition. Raises
-    DATATYPE_MISMATCH.FILTER_NOT_BOOLEAN if the condition is not boolean."""
+    DATATYPE_MISMATCH.FILTER_NOT_BOOLEAN if the condition is not boolean, and
+    INVALID_NON_DETERMINISTIC_EXPRESSIONS for a random function in the condition or a new value."""
     scan = _scan(bound)
     assert isinstance(bound, LogicalProject)
     condition = bound.expressions[-1]
@@ -151,6 +145,12 @@ def _with_condition(bound: LogicalPlan, schema: pa.Schema) -> LogicalProject:
         raise ProgrammingError(
             f'Filter expression "{bound.names[-1]}" of type "{sql_name(condition.type)}" is not a boolean.',
             condition="DATATYPE_MISMATCH.FILTER_NOT_BOOLEAN",
+        )
+    if not all(map(is_deterministic, bound.expressions)):
+        raise spark_error(
+            "INVALID_NON_DETERMINISTIC_EXPRESSIONS",
+            "The operator expects a deterministic expression, but the actual expression is"
+            f' "{bound.names[-1]}".',
         )
     columns = bound.expressions[: len(schema)]
     if any(not isinstance(item, Column) or item.ordinal != place for place, item in enumerate(columns)):
