@@ -7,7 +7,13 @@ import pyarrow as pa
 
 from sqlfront.commands.run import NOTHING, CommandOutcome, StatementRun, no_database, shown
 from sqlfront.information_schema.schemas import SYSTEM_SCHEMAS
-from sqlfront_planner.catalog import DEFAULT_CATALOG, DEFAULT_DATABASE, GLOBAL_TEMP, is_default
+from sqlfront_planner.catalog import (
+    DEFAULT_CATALOG,
+    DEFAULT_DATABASE,
+    GLOBAL_TEMP,
+    is_default,
+    is_session_schema,
+)
 from sqlfront_planner.statements.dotted_names import name_parts
 from sqlfront_planner.statements.structs import Query, ResetOption, SetOption, UseDatabase
 from sqlfront_values.errors import Error, NotSupportedError, ProgrammingError, spark_error
@@ -20,8 +26,8 @@ _SETTINGS: Final = pa.schema([("key", STRING), ("value", STRING)])
 
 
 def set_option(run: StatementRun, statement: SetOption) -> CommandOutcome:
-    """SET: change a setting, show one setting, or show all settings. The outcome has their keys and
-    values."""
+    """SET: change a setting, show one setting, or show all settings. The outcome has their keys and values.
+    Raises UNSUPPORTED_FEATURE.SET_VARIABLE_USING_SET for the name of a variable."""
     options = run.context.options
     if statement.key is None:
         rows = options.items()
@@ -29,6 +35,7 @@ def set_option(run: StatementRun, statement: SetOption) -> CommandOutcome:
         rows = [(statement.key, options.get(statement.key))]
     else:
         value = statement.value
+        _refuse_variable(run, statement.key)
         if run.context.spark is not None and not options.knows(statement.key):
             raise NotSupportedError(f"SET {statement.key}: the setting is Spark's")
         text = value if isinstance(value, str) else _zone_of_interval(run, value)
@@ -36,6 +43,20 @@ def set_option(run: StatementRun, statement: SetOption) -> CommandOutcome:
         if run.context.spark is not None:
             run.context.spark.set_option(*rows[0])
     return shown(_SETTINGS, rows)
+
+
+def _refuse_variable(run: StatementRun, key: str) -> None:
+    """Raise the error for ``SET name = value`` if a variable has the name."""
+    *qualifier, name = key.split(".")
+    known = run.context.variables.find(name.strip("`"))
+    if known is None or (qualifier and not is_session_schema(tuple(qualifier))):
+        return
+    shown_name = ".".join(f"`{part.strip('`')}`" for part in (*qualifier, name))
+    raise spark_error(
+        "UNSUPPORTED_FEATURE.SET_VARIABLE_USING_SET",
+        f"The feature is not supported: {shown_name} is a VARIABLE and cannot be updated using the SET"
+        f" statement. Use SET VARIABLE {shown_name} = ... instead.",
+    )
 
 
 def reset_option(run: StatementRun, statement: ResetOption) -> CommandOutcome:

@@ -23,6 +23,8 @@ from sqlfront_values.types import ddl
 
 #: Ends a comment that a text may end with.
 _END: Final = "\n"
+#: The word that stands for a variable's default in SET VARIABLE.
+_DEFAULT: Final = "default"
 #: Where Spark looks for variables that DECLARE and DROP name, and for those that SET VARIABLE names.
 _DECLARED: Final = "[`system`.`session`]"
 _ASSIGNED: Final = "[`system`.`builtin`, `system`.`session`, `spark_catalog`.`default`]"
@@ -59,7 +61,7 @@ def assign(run: StatementRun, statement: SetVariables) -> CommandOutcome:
     names = [variable.name for variable in found]
     _check_once(names)
     if statement.query is None:
-        texts = [_value(variable, text) for variable, text in zip(found, statement.values, strict=True)]
+        texts = [_value(run, variable, text) for variable, text in zip(found, statement.values, strict=True)]
         source = ", ".join(
             f"({text}\n) AS {quoted((name,))}" for name, text in zip(names, texts, strict=True)
         )
@@ -171,9 +173,27 @@ def evaluated(run: StatementRun, text: str, before: int = 0) -> tuple[list[pa.Da
     return kinds, row
 
 
-def _value(variable: SessionVariable, text: str | None) -> str:
-    """Return the text of the value for a variable; DEFAULT (None) is the variable's default."""
-    return text if text is not None else variable.default or "NULL"
+def _value(run: StatementRun, variable: SessionVariable, text: str) -> str:
+    """Return the text of the value for a variable; DEFAULT is the variable's default, unless a variable has
+    this name. Raises DEFAULT_PLACEMENT_INVALID for DEFAULT as a part of an expression."""
+    if _DEFAULT not in text.lower() or run.context.variables.find(_DEFAULT) is not None:
+        return text
+    tree = expression_of(f"({text}{_END})").unnest()
+    if _is_default(tree):
+        return variable.default or "NULL"
+    if any(_is_default(part) for part in tree.walk(prune=lambda part: isinstance(part, exp.Query))):
+        raise spark_error(
+            "DEFAULT_PLACEMENT_INVALID",
+            "A DEFAULT keyword in a MERGE, INSERT, UPDATE, or SET VARIABLE command could not be directly"
+            " assigned to a target column because it was part of an expression.\n"
+            "For example: `UPDATE SET c1 = DEFAULT` is allowed, but `UPDATE T SET c1 = DEFAULT + 1` is not"
+            " allowed.",
+        )
+    return text
+
+
+def _is_default(tree: exp.Expr) -> bool:
+    return isinstance(tree, exp.Column) and not tree.table and tree.name.lower() == _DEFAULT
 
 
 def _rows(

@@ -108,8 +108,8 @@ class _Parser:
         if_exists = self._takes("IF", "EXISTS")
         return DropVariable(self._name(), if_exists)
 
-    def _assignment(self) -> tuple[str, str | None]:
-        """Parse ``name = expression``; return the name, and the expression's text, None for DEFAULT."""
+    def _assignment(self) -> tuple[str, str]:
+        """Parse ``name = expression``; return the name, and the expression's text."""
         name = self._name()
         if not self._takes("="):
             raise _invalid_set()
@@ -117,8 +117,6 @@ class _Parser:
         self._place = self._end(begin, (",", ";"))
         if self._place == begin:
             raise _invalid_set()
-        if self._place == begin + 1 and self.kinds[begin] == "DEFAULT":
-            return name, None
         return name, self._text(begin, self._place)
 
     def _takes(self, *kinds: str) -> bool:
@@ -130,12 +128,17 @@ class _Parser:
     def _name(self) -> str:
         """Return the text of the dotted name that comes next."""
         begin = self._place
-        if self.kinds[begin] != "<quoted>" and not self.kinds[begin].isidentifier():
+        self._part()
+        while self._takes("."):
+            self._part()
+        return self._text(begin, self._place)
+
+    def _part(self) -> None:
+        """Go behind a part of a name."""
+        kind = self.kinds[self._place]
+        if kind != "<quoted>" and not kind.isidentifier():
             raise _invalid_set()
         self._place += 1
-        while self.kinds[self._place] == ".":
-            self._place += 2
-        return self._text(begin, self._place)
 
     def _end(self, place: int, ends: tuple[str, ...]) -> int:
         """Return the first place, from ``place`` on, of a token of the kinds ``ends`` outside of brackets;

@@ -17,11 +17,11 @@ class DeclareVariable(msgspec.Struct, frozen=True):
 
 class SetVariables(msgspec.Struct, frozen=True):
     """``SET VARIABLE name = expression | DEFAULT, ...`` or ``SET VARIABLE (name, ...) = (query)``. ``names``
-    are dotted; ``values`` has the texts of the expressions, None for DEFAULT. With a ``query``, its text,
-    ``values`` is empty."""
+    are dotted; ``values`` has the texts of the expressions. With a ``query``, its text, ``values`` is
+    empty."""
 
     names: tuple[str, ...]
-    values: tuple[str | None, ...] = ()
+    values: tuple[str, ...] = ()
     query: str | None = None
 
 
