@@ -245,6 +245,8 @@ class _Pipes:
                 position=(tokens[0].start, tokens[0].end + 1),
             )
         keys = [] if place is None else _split(tokens[place + 1 :])
+        if place is not None and [] in keys:  # Spark reads a column GROUP with the alias BY
+            raise unread_at(tokens[place], self.sql)
         for key in keys:
             self._check_key(key)
         items = [token for key in keys for token in (*key, pipe.word(_T.COMMA, ","))] + calls
