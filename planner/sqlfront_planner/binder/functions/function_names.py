@@ -5,7 +5,7 @@ from typing import Final
 from sqlfront_planner.binder.expressions.arguments import NOT_CALLABLE
 from sqlfront_planner.binder.functions.calls import SPECIAL
 from sqlfront_planner.binder.functions.switched_off import SWITCHED_OFF
-from sqlfront_planner.binder.generator_calls import GENERATORS
+from sqlfront_planner.binder.generator_calls import GENERATORS, TABLE_GENERATORS
 from sqlfront_planner.binder.names.spark_functions import CALLABLE
 from sqlfront_values.functions.aggregates.registry import aggregate_names
 from sqlfront_values.functions.registry import names
@@ -26,4 +26,4 @@ def function_names() -> tuple[str, ...]:
     bound = SPECIAL.keys() - SWITCHED_OFF.keys()
     calls = {*names(), *bound, *aggregate_names(), *window_names(), *GENERATORS, "regexp"} - NOT_CALLABLE
     signs = {name for name in CALLABLE if not name[0].isalpha()}
-    return tuple(sorted((calls & CALLABLE) | signs | _WORDS | _SHOWN_ONLY | {"range"}))
+    return tuple(sorted((calls & CALLABLE) | signs | _WORDS | _SHOWN_ONLY | TABLE_GENERATORS | {"range"}))
