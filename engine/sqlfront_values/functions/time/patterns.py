@@ -78,6 +78,7 @@ def parse_pattern(pattern: str, *, for_parsing: bool) -> tuple[Part, ...]:
     Raises INVALID_DATETIME_PATTERN or, for week-based letters and for a pattern that only Spark 2 accepts,
     INCONSISTENT_BEHAVIOR_CROSS_VERSION.
     """
+    _check_letters(pattern, for_parsing=for_parsing)
     stack: list[list[Part]] = [[]]
     for match in _TOKEN.finditer(pattern):
         token = match[0]
@@ -88,7 +89,7 @@ def parse_pattern(pattern: str, *, for_parsing: bool) -> tuple[Part, ...]:
                 raise _invalid(pattern, "WITH_SUGGESTION")
             _close(stack)
         elif match[2]:
-            _check_letter(pattern, token[0], len(token), for_parsing=for_parsing)
+            _check_count(pattern, token[0], len(token))
             stack[-1].append(Field(token[0], len(token)))
         elif token == "'" or (_RESERVED & set(token) and match[1] is None):
             raise _invalid(pattern, "WITH_SUGGESTION")
@@ -104,11 +105,19 @@ def _close(stack: list[list[Part]]) -> None:
     stack[-1].append(Optional(tuple(parts)))
 
 
-def _check_letter(pattern: str, letter: str, count: int, *, for_parsing: bool) -> None:
-    if letter in _WEEK_BASED:
-        raise _week_based(pattern, letter)
-    if letter in _REFUSED or (for_parsing and letter in _ONLY_FORMATTED):
-        raise _invalid(pattern, "ILLEGAL_CHARACTER")
+def _check_letters(pattern: str, *, for_parsing: bool) -> None:
+    """Raise the error of the first letter that may not be in a pattern. Of the letters between two quoted
+    texts, week-based ones come first."""
+    refused = _REFUSED | _ONLY_FORMATTED if for_parsing else _REFUSED
+    for part in pattern.split("'")[::2]:
+        week_based = next((letter for letter in part if letter in _WEEK_BASED), None)
+        if week_based is not None:
+            raise _week_based(pattern, week_based)
+        if not refused.isdisjoint(part):
+            raise _invalid(pattern, "ILLEGAL_CHARACTER")
+
+
+def _check_count(pattern: str, letter: str, count: int) -> None:
     counts = _COUNTS.get(letter)
     if counts is None or count not in counts:
         raise _invalid(pattern, "LENGTH" if letter in "qQ" else "WITH_SUGGESTION")
