@@ -67,7 +67,7 @@ _KEYWORDS: Final = frozenset(
 #: Words that look like identifiers but may directly precede a call's name.
 _BEFORE_CALL: Final = frozenset({"BOTH", "LEADING", "TRAILING", "PLACING", "FOR"})
 #: Words that look like identifiers but may directly precede a string.
-_BEFORE_STRING: Final = _BEFORE_CALL | {"OF"}
+_BEFORE_STRING: Final = _BEFORE_CALL | {"BY", "OF", "RECORDREADER", "RECORDWRITER", "SERDE"}
 #: The word that begins a literal of bytes, ``X '1F'``.
 _HEX_WORDS: Final = frozenset({"X", "x"})
 _HEX_DIGITS: Final = r"[0-9a-fA-F]*"
@@ -225,6 +225,8 @@ class _Rewriter:
                 replaced(last, _T.R_BRACKET, "]"),
             ]
             return end
+        if self._output and self._output[-1].token_type == _T.STRING:
+            raise unsupported_at(token, "A parameter after a string", self._sql)
         self._has_names = True
         self._refuse_mixed_parameters(token)
         return None
@@ -288,6 +290,8 @@ class _Rewriter:
         return position + 1
 
     def _plus(self, position: int, token: Token) -> int | None:
+        if self._follows(position, _T.NUMBER):
+            self._enclose_interval()
         if not self._output or self._output[-1].token_type not in _BEFORE_SIGN:
             return None
         self._output.append(replaced(token, _T.PIPE_SLASH, "+"))
@@ -466,6 +470,26 @@ class _Rewriter:
         )
         return end
 
+    def _enclose_interval(self) -> None:
+        """Put an interval of one unit at the end of the output into parentheses, before ``+`` and a number,
+        which sqlglot would read as another unit."""
+        for size in (2, 3, 4):
+            first, *parts = self._output[-size:] or (None,)
+            if first is None or first.token_type != _T.INTERVAL:
+                continue
+            signed = parts[1:] if parts[0].token_type in (_T.DASH, _T.PIPE_SLASH) else parts
+            amount, *unit = signed or (first,)
+            has_unit = len(unit) == 1 and unit[0].text.upper().rstrip("S") in _INTERVAL_UNITS
+            if has_unit or (not unit and amount.token_type == _T.STRING):
+                last = parts[-1]
+                self._output[-size:] = [
+                    replaced(first, _T.L_PAREN, "("),
+                    first,
+                    *parts,
+                    replaced(last, _T.R_PAREN, ")"),
+                ]
+            return
+
     def _after_unit(self, position: int) -> int | None:
         """Return the position after the tokens ``[+ | -] number unit`` that begin at ``position``; None for
         any other tokens."""
@@ -536,7 +560,7 @@ class _Rewriter:
             return self._type_depth is None and not is_name
         if not _WORD.fullmatch(text) or self._type_depth is not None:
             return False
-        if kind in _PATTERNS:
+        if kind in _PATTERNS or kind == _T.DIV:
             return not self._output or self._output[-1].token_type in _BEFORE_SIGN - {_T.NOT}
         if kind in _PREDICATE_FUNCTIONS:
             return not self._is_quantifier(position)

@@ -231,6 +231,7 @@ register(
         BINARY,
         row_kernel(_to_binary),
         optional=1,
+        constants=(1,),
         can_fail=True,
         example=("to_binary('abc', 'utf-8')", "b'abc'"),
     ),
@@ -240,6 +241,7 @@ register(
         BINARY,
         row_kernel(_try_to_binary),
         optional=1,
+        constants=(1,),
         example=("try_to_binary('x', 'hex')", "None"),
     ),
     ScalarFunction(

@@ -37,8 +37,7 @@ _PATTERNS: Final = frozenset({"like", "ilike"})
 _TO_SCALE: Final = frozenset({"ceil", "ceiling", "floor"})
 #: Functions whose first argument must have a type other than VOID, or for which Spark would choose a type.
 _TYPED_FIRST: Final = frozenset(
-    {"array_insert", "array_sort", "element_at", "get", "map_entries", "map_from_arrays", "map_keys"}
-    | {"map_values", "try_element_at"}
+    {"array_insert", "array_sort", "get", "map_entries", "map_from_arrays", "map_keys", "map_values"}
 )
 #: Functions that refuse an untyped NULL at the positions of exact types.
 _TYPED: Final = frozenset(
@@ -48,7 +47,7 @@ _TYPED: Final = frozenset(
 #: Functions for which Spark makes strings of other values beside a string, with ANSI mode off.
 _PROMOTING: Final = frozenset({"map_concat", "sequence"})
 #: Functions that parse a text by the pattern in their second argument.
-_BY_PATTERN: Final = frozenset({"to_timestamp", "to_timestamp_ltz"})
+_BY_PATTERN: Final = frozenset({"to_timestamp", "to_timestamp_ltz", "try_to_timestamp"})
 _ORDINALS: Final = (
     "first",
     "second",

@@ -75,6 +75,8 @@ def _element_at(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
                 node,
             )
         return _value(binder, (Kind.COMMON_MAP, Kind.COMMON), operand, key, node)
+    if operand.type == types.VOID:
+        raise _wrong(binder, 0, '("ARRAY" or "MAP")', operand, node)
     if not is_integral(key.type) or key.type == BIGINT:
         raise _wrong(binder, 1, '"INT"', key, node)
     return call_function(binder, function_name(node), [operand, key], node)
@@ -182,27 +184,30 @@ def _zipped_name(part: exp.Expr, operand: Expr, place: int) -> str:
 def _with_value(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
     """Bind a function of an array or map and a value, such as ``array_contains``.
 
-    Raises NULL_TYPE if the value is an untyped NULL, and ARRAY_FUNCTION_DIFF_TYPES or MAP_FUNCTION_DIFF_TYPES
-    if its type doesn't fit the elements, such as a string for an array of numbers."""
+    Raises NULL_TYPE for an untyped NULL, UNEXPECTED_INPUT_TYPE for an operand that is no array or map, and
+    ARRAY_FUNCTION_DIFF_TYPES or MAP_FUNCTION_DIFF_TYPES if the value's type doesn't fit the elements, such as
+    a string for an array of numbers."""
     name = function_name(node)
     operand, value = binder.bind_all(node.expressions)
-    if operand.type == types.VOID:
-        raise unsupported(f"{name} of NULL", node)
-    inside = _inner_type(operand.type)
-    if value.type == types.VOID and (
-        name in _NO_NULL_TYPE or (name == "array_position" and inside == types.VOID)
-    ):
+    whole, part = ("MAP", "key") if name == "map_contains_key" else ("ARRAY", "element")
+    is_whole = (pa.types.is_map if whole == "MAP" else pa.types.is_list)(operand.type)
+    inside = _inner_type(operand.type) if is_whole else None
+    if _is_untyped(name, operand, value, inside):
         raise _mismatch(
             binder, "NULL_TYPE", f"Null typed values cannot be used as arguments of `{name}`.", node
         )
+    if not is_whole and name not in _CHECKED_TOGETHER:
+        raise _wrong(binder, 0, f'"{whole}"', operand, node)
     if name not in _ROUNDING:
         _refuse_rounding(name, (inside, value.type), node)
     known = inside is not None and types.VOID not in (inside, value.type)
-    if known and (
-        types.is_string(inside) != types.is_string(value.type)
-        or binder.context.coercion.operand_type(inside, value.type) is None
+    if not is_whole or (
+        known
+        and (
+            types.is_string(inside) != types.is_string(value.type)
+            or binder.context.coercion.operand_type(inside, value.type) is None
+        )
     ):
-        whole, part = ("MAP", "key") if pa.types.is_map(operand.type) else ("ARRAY", "element")
         raise _mismatch(
             binder,
             f"{whole}_FUNCTION_DIFF_TYPES",
@@ -211,6 +216,15 @@ def _with_value(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
             node,
         )
     return call_function(binder, name, [operand, value], node)
+
+
+def _is_untyped(name: str, operand: Expr, value: Expr, inside: pa.DataType | None) -> bool:
+    """Return whether the function refuses an operand or a value because it is an untyped NULL. ``inside``:
+    the type of the operand's elements or keys, None for an operand of another type."""
+    if name == "array_position":
+        return operand.type == types.VOID or (value.type == types.VOID and inside in (None, types.VOID))
+    refused = (value.type,) if name == "map_contains_key" else (operand.type, value.type)
+    return name in _NO_NULL_TYPE and types.VOID in refused
 
 
 def _two_arrays(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
@@ -284,6 +298,8 @@ def _mismatch(binder: ExpressionBinder, kind: str, message: str, node: exp.Expr)
 
 
 _NO_NULL_TYPE: Final = frozenset({"array_contains", "map_contains_key"})
+#: Functions whose check of the value's type comes first, and fails for an operand of any other type.
+_CHECKED_TOGETHER: Final = frozenset({"array_remove", "map_contains_key"})
 #: Functions that accept decimals and floats beside other numbers, and compare them.
 _ROUNDING: Final = frozenset({"array_contains", "map_contains_key"})
 

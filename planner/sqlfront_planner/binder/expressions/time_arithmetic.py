@@ -1,5 +1,6 @@
 """Arithmetic of dates, timestamps and intervals: Spark's operators and their types."""
 
+from collections.abc import Sequence
 from typing import Final
 
 import pyarrow as pa
@@ -119,6 +120,8 @@ def interval_arithmetic(
         kind = None if STRING in (left.type, right.type) else least_common_type(left.type, right.type)
         if kind is None and is_interval(left.type) and is_interval(right.type):
             raise _wrong_second(binder, node, right.type)
+        if kind is None and (operator == "add" or is_day_time(right.type)):
+            _refuse_moved(binder, operator, (left, right), node)
         return None if kind is None else Call(kind, operator, (cast_to(left, kind), cast_to(right, kind)))
     if operator == "div" and is_interval(left.type) and is_interval(right.type):
         kind = least_common_type(left.type, right.type)
@@ -132,7 +135,49 @@ def interval_arithmetic(
         number = right if is_numeric(right.type) else cast_to(right, DOUBLE)
         result = YEAR_MONTH_INTERVAL if is_year_month(left.type) else DAY_TIME_INTERVAL
         return Call(result, operator, (left, number))
+    if operator in ("multiply", "divide") and is_interval(left.type):
+        raise _not_numeric(binder, operator, right, node)
     return None
+
+
+def _refuse_moved(binder: ExpressionBinder, operator: str, operands: Sequence[Expr], node: exp.Expr) -> None:
+    """Raise UNEXPECTED_INPUT_TYPE if one operand is an interval of days or shorter units: Spark takes the
+    other operand for a timestamp that the interval moves, and shows it first."""
+    intervals = [is_day_time(operand.type) for operand in operands]
+    if not any(intervals):
+        return
+    texts = [binder.name(part) for part in _operands(node)]
+    interval, moved = texts[intervals.index(True)], texts[intervals.index(False)]
+    given = operands[intervals.index(False)].type
+    shown = f"{moved} + {interval}" if operator == "add" else f"{moved} + (- {interval})"
+    raise failure(
+        "DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE",
+        f'Cannot resolve "{shown}" due to data type mismatch: The first parameter requires the ("(TIMESTAMP'
+        ' OR TIMESTAMP WITHOUT TIME ZONE)" or "(TIMESTAMP_LTZ(P) OR TIMESTAMP_NTZ(P) WITH P IN [7, 9])") type'
+        f', however "{moved}" has the type "{types.sql_name(given)}".',
+        node,
+    )
+
+
+def _not_numeric(binder: ExpressionBinder, operator: str, factor: Expr, node: exp.Expr) -> Error:
+    """Make Spark's error for an interval times or divided by a ``factor`` that is no number; Spark shows the
+    interval first."""
+    shown = [binder.name(part) for part in _operands(node)]
+    moved = binder.context.moved.get(id(node))
+    if moved is not None and moved.swapped:
+        shown.reverse()
+    sign = "*" if operator == "multiply" else "/"
+    return failure(
+        "DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE",
+        f'Cannot resolve "({shown[0]} {sign} {shown[1]})" due to data type mismatch: The second parameter'
+        f' requires the "NUMERIC" type, however "{shown[1]}" has the type "{types.sql_name(factor.type)}".',
+        node,
+    )
+
+
+def _operands(node: exp.Expr) -> list[exp.Expr]:
+    """Return both operands of an operator, or of the call of a function such as ``try_add``."""
+    return node.expressions if isinstance(node, exp.Anonymous) else [node.this, node.expression]
 
 
 def _wrong_second(binder: ExpressionBinder, node: exp.Expr, given: pa.DataType) -> Error:

@@ -11,6 +11,7 @@ from sqlfront_planner.binder.expressions.arguments import (
     NOT_CALLABLE,
     CallBinder,
     CallBinders,
+    argument_error,
     call_function,
     check_count,
     function_name,
@@ -48,7 +49,7 @@ from sqlfront_values.expressions import Call, Expr, Literal, RunValue
 from sqlfront_values.functions import registry
 from sqlfront_values.functions.aggregates.registry import lookup_aggregate
 from sqlfront_values.functions.windows.registry import lookup_window
-from sqlfront_values.types import BIGINT, DATE, INT, STRING, TIMESTAMP, TIMESTAMP_NTZ
+from sqlfront_values.types import BIGINT, DATE, DOUBLE, INT, STRING, TIMESTAMP, TIMESTAMP_NTZ
 
 _ALIASES: Final = {"regexp": "rlike"}
 
@@ -271,10 +272,21 @@ def _input_file(kind: pa.DataType, value: object) -> CallBinder:
 _WITHOUT_FILES: Final = frozenset({"arrow", "memory"})
 
 
+#: The types of width_bucket's first three arguments.
+_BOUND: Final = '("DOUBLE" or "INTERVAL YEAR TO MONTH" or "INTERVAL DAY TO SECOND")'
+
+
 def _width_bucket(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
     """Bind width_bucket over numbers, or over three intervals of one kind."""
     operands = binder.bind_all(node.expressions)
     bounds = operands[:3]
+    coercion = binder.context.coercion
+    for place, operand in enumerate(operands):
+        required = BIGINT if place == len(bounds) else DOUBLE
+        fits = types.is_interval(operand.type) and required == DOUBLE
+        if not fits and coercion.implicit_cast(operand.type, required) is None:
+            shown = _BOUND if required == DOUBLE else '"BIGINT"'
+            raise argument_error(binder, place, shown, operand, node)
     if any(types.is_interval(bound.type) for bound in bounds) and not (
         all(types.is_year_month(bound.type) for bound in bounds)
         or all(types.is_day_time(bound.type) for bound in bounds)

@@ -29,6 +29,7 @@ from sqlfront_values.types import STRING
 
 def _from_json(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
     text, schema, *rest = node.expressions
+    binder.bind(text)  # errors of its own come first
     written, kind = schema_of(binder, schema, node)
     options = given_options(binder, rest[0], node) if rest else {}
     name = "entries" if pa.types.is_map(kind) else f"from_json({binder.name(text)})"
@@ -72,6 +73,7 @@ def _schema_of_json(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
 
 def _from_csv(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
     text, schema, *rest = node.expressions
+    binder.bind(text)  # errors of its own come first
     written, kind = schema_of(binder, schema, node)
     options = given_options(binder, rest[0], node) if rest else {}
     if not pa.types.is_struct(kind):
