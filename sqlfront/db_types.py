@@ -7,7 +7,7 @@ from typing import Final
 import pyarrow as pa
 
 from sqlfront_values.types import BINARY as SQL_BINARY
-from sqlfront_values.types import ddl, is_interval, is_numeric, is_string
+from sqlfront_values.types import ddl, is_interval, is_numeric, is_string, is_time
 
 Date = datetime.date
 Time = datetime.time
@@ -72,7 +72,7 @@ class SqlType:
             return NUMBER
         if self.arrow == SQL_BINARY:
             return BINARY
-        if pa.types.is_temporal(self.arrow) or is_interval(self.arrow):
+        if pa.types.is_temporal(self.arrow) or is_interval(self.arrow) or is_time(self.arrow):
             return DATETIME
         return None
 

@@ -6,9 +6,10 @@ carries the **physical** form of a logical type, which Arrow's kernels process q
 
 * ``decimal128(p <= 18, s)`` always travels as ``decimal64(p, s)``, whose int64 view is free;
 * a string column may be ``string`` or ``dictionary(int32, string)``, batch by batch;
-* a day-time interval travels as ``duration("us")``, a year-month interval as ``int32`` months, a variant as
-  ``binary`` with both of its parts (:mod:`sqlfront_values.variants.rows`), inside of arrays, maps and structs
-  too (decimals and strings in there have their logical form);
+* a day-time interval travels as ``duration("us")``, a year-month interval as ``int32`` months, a time of day
+  as ``int64`` nanoseconds since midnight, a variant as ``binary`` with both of its parts
+  (:mod:`sqlfront_values.variants.rows`), inside of arrays, maps and structs too (decimals and strings in
+  there have their logical form);
 * all other types travel as they are.
 
 The result converts back, so that a user never sees a physical form (:mod:`sqlfront_values.arrow.exchange`).
@@ -19,7 +20,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from sqlfront_values.errors import InternalError
+from sqlfront_values.errors import InternalError, spark_error
 
 VOID: Final = pa.null()
 BOOLEAN: Final = pa.bool_()
@@ -98,6 +99,47 @@ DAY_INTERVAL: Final = INTERVALS["DAY", "DAY"]
 pa.register_extension_type(DAY_TIME_INTERVAL)
 
 
+class TimeType(pa.ExtensionType):  # type: ignore[misc]
+    """Spark's ``TIME(precision)``: a time of day, as a number of nanoseconds since midnight, below a day.
+
+    ``precision`` counts the digits of the seconds' fraction, 0 to 9; the digits behind it are zero. Each type
+    has a single instance, in :data:`TIMES`.
+    """
+
+    def __init__(self, precision: int) -> None:
+        self.precision = precision
+        super().__init__(pa.int64(), "sqlfront.time")
+
+    def __str__(self) -> str:
+        return f"time({self.precision})"
+
+    __repr__ = __str__
+
+    def __arrow_ext_serialize__(self) -> bytes:
+        return str(self.precision).encode()
+
+    @classmethod
+    def __arrow_ext_deserialize__(cls, _storage: pa.DataType, serialized: bytes) -> "TimeType":
+        return TIMES[int(serialized)]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, TimeType) and other.precision == self.precision
+
+    def __ne__(self, other: object) -> bool:
+        # Arrow's own would compare no precisions.
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash((TimeType, self.precision))
+
+
+#: Spark's types of times of day by their precision.
+TIMES: Final = tuple(map(TimeType, range(10)))
+#: ``TIME`` without a precision.
+TIME: Final = TIMES[6]
+pa.register_extension_type(TIME)
+
+
 class VariantType(pa.ExtensionType):  # type: ignore[misc]
     """Spark's ``VARIANT``: a value of any JSON-like type. Its single instance is :data:`VARIANT`."""
 
@@ -140,6 +182,7 @@ PRIMITIVES: Final[dict[pa.DataType, str]] = {
     TIMESTAMP_NTZ: "timestamp_ntz",
     VARIANT: "variant",
     **{kind: f"interval {kind.units.lower()}" for kind in INTERVALS.values()},
+    **{kind: str(kind) for kind in TIMES},
 }
 INTEGRALS: Final = (TINYINT, SMALLINT, INT, BIGINT)
 #: Bits of an integral beside its sign.
@@ -152,6 +195,17 @@ MAX_SHORT_PRECISION: Final = 18
 def decimal(precision: int, scale: int) -> pa.Decimal128Type:
     """Return the logical decimal type of ``precision`` digits, 1 to 38, ``scale`` of them after the point."""
     return pa.decimal128(precision, scale)
+
+
+def time(precision: int) -> TimeType:
+    """Return the type ``TIME(precision)``. Raises UNSUPPORTED_TIME_PRECISION for more than 9 digits."""
+    if precision >= len(TIMES):
+        raise spark_error(
+            "UNSUPPORTED_TIME_PRECISION",
+            f"The seconds precision {precision} of the TIME data type is out of the supported range "
+            f"[0, {len(TIMES) - 1}].",
+        )
+    return TIMES[precision]
 
 
 def is_decimal(data_type: pa.DataType) -> bool:
@@ -204,6 +258,11 @@ def is_day_time(data_type: pa.DataType) -> bool:
     return isinstance(data_type, IntervalType) and data_type.first in MICROS_OF
 
 
+def is_time(data_type: pa.DataType) -> bool:
+    """Return True for the logical types of times of day, of all precisions."""
+    return isinstance(data_type, TimeType)
+
+
 def units_of(kind: IntervalType) -> tuple[str, ...]:
     """Return the interval type's units, from its first to its last.
 
@@ -229,8 +288,9 @@ def common_interval(left: IntervalType, right: IntervalType) -> IntervalType | N
 
 
 def is_own(data_type: pa.DataType) -> bool:
-    """Return True for the logical types of intervals and of variants, which Arrow doesn't have."""
-    return isinstance(data_type, IntervalType | VariantType)
+    """Return True for the logical types of intervals, of times of day and of variants, which Arrow doesn't
+    have."""
+    return isinstance(data_type, IntervalType | TimeType | VariantType)
 
 
 def holds(data_type: pa.DataType, test: Callable[[pa.DataType], bool]) -> bool:
@@ -252,8 +312,9 @@ def is_variant(data_type: pa.DataType) -> bool:
 
 
 def holds_own(data_type: pa.DataType) -> bool:
-    """Return True for the logical types of intervals and of variants, and for nested types that contain one
-    at any depth: their physical form, and their form outside of the engine, is another type."""
+    """Return True for the logical types of intervals, of times of day and of variants, and for nested types
+    that contain one at any depth: their physical form, and their form outside of the engine, is another
+    type."""
     return holds(data_type, is_own)
 
 
@@ -308,8 +369,8 @@ def _storage(data_type: pa.DataType) -> pa.DataType:
 
 
 def logical(data_type: pa.DataType) -> pa.DataType:
-    """Return the logical type of a physical type. The physical forms of intervals and variants are returned
-    unchanged, since they don't tell the units, and are binaries.
+    """Return the logical type of a physical type. The physical forms of intervals, times of day and variants
+    are returned unchanged, since they don't tell the units, and are numbers or binaries.
 
     >>> logical(pa.decimal64(12, 2)), logical(DICTIONARY_STRING)
     (Decimal128Type(decimal128(12, 2)), DataType(string))

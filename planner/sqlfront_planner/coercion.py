@@ -13,6 +13,7 @@ import pyarrow as pa
 from sqlfront_planner import types as ansi
 from sqlfront_values import casts
 from sqlfront_values.casts.legacy import can_cast_legacy
+from sqlfront_values.errors import spark_error
 from sqlfront_values.functions.numbers import decimal_rules
 from sqlfront_values.functions.registry import ArgumentType
 from sqlfront_values.types import (
@@ -27,13 +28,16 @@ from sqlfront_values.types import (
     TIMESTAMP_NTZ,
     VOID,
     IntervalType,
+    TimeType,
     common_interval,
+    holds,
     is_decimal,
     is_fractional,
     is_integral,
     is_interval,
     is_numeric,
     is_string,
+    is_time,
 )
 
 _NUMBERS: Final = (*INTEGRALS, FLOAT, DOUBLE)
@@ -129,10 +133,70 @@ class LegacyCoercion(Coercion):
         return can_cast_legacy(source, target)
 
 
+class _WithoutTime(Coercion):
+    """The rules of a session in which no value becomes a TIME (``spark.sql.timeType.enabled=false``): where
+    the rules of the other base class cast to TIME, they raise UNSUPPORTED_TIME_TYPE instead."""
+
+    def wider_type(self, left: pa.DataType, right: pa.DataType) -> pa.DataType | None:
+        return _without_time(super().wider_type(left, right), left, right)
+
+    def common_type(self, all_types: Iterable[pa.DataType]) -> pa.DataType | None:
+        kinds = list(all_types)
+        return _without_time(super().common_type(kinds), *kinds)
+
+    def unpromoted_type(self, all_types: Iterable[pa.DataType]) -> pa.DataType | None:
+        kinds = list(all_types)
+        return _without_time(super().unpromoted_type(kinds), *kinds)
+
+    def compared_type(self, left: pa.DataType, right: pa.DataType) -> pa.DataType | None:
+        return _without_time(super().compared_type(left, right), left, right)
+
+    def implicit_cast(self, source: pa.DataType, wanted: ArgumentType) -> pa.DataType | None:
+        return _without_time(super().implicit_cast(source, wanted), source)
+
+    def can_cast(self, source: pa.DataType, target: pa.DataType) -> bool:
+        _without_time(target, source)
+        return super().can_cast(source, target)
+
+
+class _CoercionWithoutTime(_WithoutTime, Coercion):
+    pass
+
+
+class _LegacyCoercionWithoutTime(_WithoutTime, LegacyCoercion):
+    pass
+
+
 #: The rules of a session with ANSI mode on.
 ANSI: Final = Coercion()
 #: The rules of a session with ANSI mode off.
 LEGACY: Final = LegacyCoercion()
+_RULES: Final[dict[tuple[bool, bool], Coercion]] = {
+    (True, True): ANSI,
+    (True, False): _CoercionWithoutTime(),
+    (False, True): LEGACY,
+    (False, False): _LegacyCoercionWithoutTime(),
+}
+
+
+def rules(*, ansi: bool, takes_time: bool) -> Coercion:
+    """Return the rules of a session. ``takes_time``: whether values may be cast to TIME
+    (``spark.sql.timeType.enabled``); if not, the rules raise UNSUPPORTED_TIME_TYPE where they would cast."""
+    return _RULES[ansi, takes_time]
+
+
+def refuse_time(kind: pa.DataType) -> None:
+    """Raise UNSUPPORTED_TIME_TYPE if the type is TIME or contains it, in a session that doesn't take it."""
+    if is_time(kind) or (pa.types.is_nested(kind) and holds(kind, is_time)):
+        raise spark_error("UNSUPPORTED_TIME_TYPE", "The data type TIME is not supported.")
+
+
+def _without_time(target: pa.DataType | None, *sources: pa.DataType) -> pa.DataType | None:
+    """Return ``target``, the type to which values of the types ``sources`` are cast. Raises
+    UNSUPPORTED_TIME_TYPE if that makes times."""
+    if target is not None and any(source != target for source in sources):
+        refuse_time(target)
+    return target
 
 
 def _folded(kinds: Iterable[pa.DataType], rule: _TypeRule) -> pa.DataType | None:
@@ -166,6 +230,8 @@ def _tightest(left: pa.DataType, right: pa.DataType) -> pa.DataType | None:
         return common_interval(left, right)
     if left in ansi.DATETIMES and right in ansi.DATETIMES:
         return max(left, right, key=ansi.DATETIMES.index)
+    if isinstance(left, TimeType) and isinstance(right, TimeType):
+        return ansi.finer_time(left, right)
     return _of_parts(left, right, _tightest)
 
 

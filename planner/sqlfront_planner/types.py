@@ -28,6 +28,7 @@ from sqlfront_values.types import (
     TIMESTAMP_NTZ,
     VOID,
     IntervalType,
+    TimeType,
     common_interval,
     is_decimal,
     is_fractional,
@@ -35,6 +36,7 @@ from sqlfront_values.types import (
     is_interval,
     is_numeric,
     is_string,
+    is_time,
     is_variant,
     is_year_month,
 )
@@ -70,7 +72,18 @@ def least_common_type(left: pa.DataType, right: pa.DataType) -> pa.DataType | No
         return common_interval(left, right)
     if left in DATETIMES and right in DATETIMES:
         return max(left, right, key=DATETIMES.index)
+    if isinstance(left, TimeType) and isinstance(right, TimeType):
+        return finer_time(left, right)
     return _common_nested(left, right)
+
+
+def finer_time(left: TimeType, right: TimeType) -> TimeType:
+    """Return the type of times that has the greater precision.
+
+    >>> finer_time(types.TIMES[2], types.TIMES[9])
+    time(9)
+    """
+    return max(left, right, key=lambda kind: kind.precision)
 
 
 def same_but_for_names(left: pa.DataType, right: pa.DataType) -> bool:
@@ -281,6 +294,8 @@ def is_implicit(source: pa.DataType, target: pa.DataType) -> bool:
         return is_numeric(target)
     if is_interval(source):
         return is_interval(target) and is_year_month(source) == is_year_month(target)
+    if is_time(source):
+        return is_time(target)
     if source in DATETIMES:
         return target in DATETIMES
     inner = _inner_types(source, target)

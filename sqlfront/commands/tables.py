@@ -38,6 +38,7 @@ from sqlfront_planner.catalog import (
     ViewEntry,
     already_exists,
 )
+from sqlfront_planner.coercion import refuse_time
 from sqlfront_planner.logical import LogicalPlan
 from sqlfront_planner.relation_details import ColumnComments, RelationDetails
 from sqlfront_planner.statements.create_mode import CreateMode
@@ -94,6 +95,8 @@ def create_table(run: StatementRun, statement: CreateTable) -> CommandOutcome:
             if mode is CreateMode.ERROR:
                 raise already_exists(present)
         check_new_home(run, statement.name)
+    if schema is not None and not run.context.options.takes_time:
+        _refuse_time(statement, schema)
     table = _make(run, statement, schema)
     written = None
     try:
@@ -122,6 +125,13 @@ def create_table(run: StatementRun, statement: CreateTable) -> CommandOutcome:
     if replaced is not None:
         let_go(run, dependents(run, entry.name, before))
     return CommandOutcome(written=written)
+
+
+def _refuse_time(statement: CreateTable, schema: pa.Schema) -> None:
+    """Raise UNSUPPORTED_TIME_TYPE for a column of TIME, but for a partition column, as Spark does."""
+    for field in schema:
+        if field.name not in statement.partitioned_by:
+            refuse_time(field.type)
 
 
 def check_new_table(statement: CreateTable, schema: pa.Schema) -> None:

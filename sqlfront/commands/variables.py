@@ -13,6 +13,7 @@ from sqlfront_planner.binder.generator_calls import holds_generator
 from sqlfront_planner.binder.names.routine_arguments import expression_of
 from sqlfront_planner.binder.names.shown_names import quoted
 from sqlfront_planner.catalog import FoundElsewhere, is_session_schema
+from sqlfront_planner.coercion import refuse_time
 from sqlfront_planner.statements.dotted_names import name_parts
 from sqlfront_planner.statements.query_parser import parse_query
 from sqlfront_planner.statements.variable_structs import DeclareVariable, DropVariable, SetVariables
@@ -138,6 +139,8 @@ def _check_once(names: Sequence[str]) -> None:
 
 def _default(run: StatementRun, statement: DeclareVariable, name: str) -> tuple[pa.DataType, object]:
     """Return the type of declared variables, and their first value."""
+    if statement.type is not None and not run.context.options.takes_time:
+        refuse_time(statement.type)
     if statement.default is None:
         assert statement.type is not None
         return statement.type, None

@@ -22,6 +22,7 @@ from sqlfront_values.types import (
     TIMESTAMP,
     TIMESTAMP_NTZ,
     TINYINT,
+    TimeType,
     ddl,
     is_decimal,
     is_interval,
@@ -95,7 +96,8 @@ def type_facts(kind: pa.DataType) -> Row:
         return ("INTERVAL", full, None, None, None, None, None, None, full.partition(" ")[2].upper())
     precision, radix, scale = _number_facts(kind)
     short = full.partition("(")[0].partition("<")[0].upper()
-    return (short, full, None, None, precision, radix, scale, _FRACTIONS.get(kind), None)
+    digits = kind.precision if isinstance(kind, TimeType) else _FRACTIONS.get(kind)
+    return (short, full, None, None, precision, radix, scale, digits, None)
 
 
 def _number_facts(kind: pa.DataType) -> tuple[int | None, int | None, int | None]:

@@ -18,6 +18,7 @@ from sqlfront_values.errors import DataError
 #: Rows that become Python objects at a time. The rows' conversion holds the interpreter's lock, so that a
 #: larger slice delays other threads; a smaller slice pays the cost of a call more often.
 SLICE_ROWS: Final = 1024
+_CLOCK: Final = pa.time64("us")
 
 
 def slices(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
@@ -91,6 +92,9 @@ class _Values:
         data_type = column.type
         if pa.types.is_timestamp(data_type) and data_type.tz is not None:
             return [self._in_zone(value) for value in to_python(column)]
+        if pa.types.is_time64(data_type):
+            # Python's times have microseconds; Spark cuts off the rest as well.
+            return column.cast(_CLOCK, safe=False).to_pylist()
         if is_variant_struct(data_type):
             return _unless_null(column, _variants(column))
         if pa.types.is_struct(data_type):

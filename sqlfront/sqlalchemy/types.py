@@ -20,7 +20,15 @@ from sqlfront.sqlalchemy import values
 from sqlfront.sqlalchemy.elements import AnyType, Element, Option, Processor, TypeOrClass
 from sqlfront_values import types as sql_types
 from sqlfront_values.errors import NotSupportedError, ProgrammingError
-from sqlfront_values.types import INTERVALS, MAX_PRECISION, MONTHS_OF, PRIMITIVES, IntervalType
+from sqlfront_values.types import (
+    INTERVALS,
+    MAX_PRECISION,
+    MONTHS_OF,
+    PRIMITIVES,
+    TIMES,
+    IntervalType,
+    is_time,
+)
 
 if TYPE_CHECKING:
     from sqlalchemy.engine import Dialect
@@ -313,6 +321,7 @@ _ARROW: Final[tuple[tuple[Any, Callable[[Any], pa.DataType]], ...]] = (
     (sqltypes._Binary, lambda _: sql_types.BINARY),
     (sqltypes.DateTime, lambda kind: sql_types.TIMESTAMP if kind.timezone else sql_types.TIMESTAMP_NTZ),
     (sqltypes.Date, lambda _: sql_types.DATE),
+    (sqltypes.Time, lambda _: sql_types.TIME),
     (sqltypes.NullType, lambda _: sql_types.VOID),
     (VARIANT, lambda _: sql_types.VARIANT),
 )
@@ -334,6 +343,8 @@ def column_type(kind: pa.DataType) -> AnyType:
         return MAP(column_type(kind.key_type), column_type(kind.item_type))
     if pa.types.is_struct(kind):
         return STRUCT([(field.name, column_type(field.type)) for field in kind])
+    if is_time(kind):
+        return sqltypes.TIME()
     return _COLUMNS[kind]()
 
 
@@ -355,4 +366,4 @@ _COLUMNS: Final[dict[pa.DataType, Callable[[], AnyType]]] = {
     sql_types.TIMESTAMP_NTZ: TIMESTAMP_NTZ,
     sql_types.VARIANT: VARIANT,
 }
-assert set(_COLUMNS) | set(INTERVALS.values()) == set(PRIMITIVES)
+assert set(_COLUMNS) | set(INTERVALS.values()) | set(TIMES) == set(PRIMITIVES)

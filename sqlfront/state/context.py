@@ -81,6 +81,7 @@ class Context(msgspec.Struct, frozen=True, eq=False, weakref=True):
             *options.recursion_limits,
             keeps_last_key=options.keeps_last_key,
             sizes_null=options.sizes_null,
+            takes_time=options.takes_time,
         )
 
     @property

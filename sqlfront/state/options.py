@@ -109,6 +109,7 @@ RECURSION_ROWS: Final = "spark.sql.cteRecursionRowLimit"
 MAP_KEYS: Final = "spark.sql.mapKeyDedupPolicy"
 SIZE_OF_NULL: Final = "spark.sql.legacy.sizeOfNull"
 KEPT_ESCAPES: Final = "spark.sql.parser.escapedStringLiterals"
+TIME_TYPE: Final = "spark.sql.timeType.enabled"
 _POLICIES: Final = ("EXCEPTION", "LAST_WIN")
 _TIMEOUT: Final = "sqlfront.timeout"
 _LANE: Final = "sqlfront.lane"
@@ -131,6 +132,9 @@ _OPTIONS: Final[dict[str, _Option]] = {
     ),
     KEPT_ESCAPES: _Option(
         "false", _boolean(KEPT_ESCAPES), "whether escapes in string literals stay as they are written"
+    ),
+    TIME_TYPE: _Option(
+        "false", _boolean(TIME_TYPE), "whether values may be cast to TIME, and TIME's functions be called"
     ),
     "spark.sql.caseSensitive": _Option("false", _only("false"), "names by letter case; only false is built"),
     RECURSION_LEVELS: _Option(
@@ -216,6 +220,12 @@ class Options:
         """Whether escapes in string literals stay as they are written
         (``spark.sql.parser.escapedStringLiterals``)."""
         return self._values[KEPT_ESCAPES] == "true"
+
+    @property
+    def takes_time(self) -> bool:
+        """Whether values may be cast to TIME, and functions of TIME be called
+        (``spark.sql.timeType.enabled``)."""
+        return self._values[TIME_TYPE] == "true"
 
     @property
     def autocache(self) -> int:

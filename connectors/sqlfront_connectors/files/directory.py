@@ -18,7 +18,7 @@ from sqlfront_connectors.files.version import FileVersion
 from sqlfront_engine.file_access import FileAccess
 from sqlfront_values.errors import NotSupportedError, OperationalError
 from sqlfront_values.functions.csv.settings import csv_settings
-from sqlfront_values.types import VOID, ddl, is_interval
+from sqlfront_values.types import VOID, ddl, is_interval, is_time
 
 #: The empty file that says that all parts are there.
 _SUCCESS: Final = "_SUCCESS"
@@ -152,7 +152,12 @@ def _has_empty_struct(kind: pa.DataType) -> bool:
 def _needs_spark(kind: pa.DataType) -> bool:
     """Return whether Parquet has no type for the values, so that Spark records the type in metadata of its
     own."""
-    return is_interval(kind) or kind == VOID or any(_needs_spark(inner) for inner in _inner_types(kind))
+    return (
+        is_interval(kind)
+        or is_time(kind)
+        or kind == VOID
+        or any(_needs_spark(inner) for inner in _inner_types(kind))
+    )
 
 
 def _inner_types(kind: pa.DataType) -> list[pa.DataType]:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 
 from sqlfront_connectors import forms
-from sqlfront_values.arrow.exchange import converted, exported
+from sqlfront_values.arrow.exchange import CLOCK, converted, exported
 from sqlfront_values.errors import NotSupportedError
 from sqlfront_values.lazy_modules import lazy_module
 from sqlfront_values.types import (
@@ -35,14 +35,17 @@ from sqlfront_values.types import (
     MONTHS_OF,
     SMALLINT,
     STRING,
+    TIMES,
     TIMESTAMP,
     TIMESTAMP_NTZ,
     TINYINT,
     VARIANT,
     VOID,
     IntervalType,
+    TimeType,
     decimal,
     is_interval,
+    is_time,
     is_variant,
     is_year_month,
     physical,
@@ -115,6 +118,8 @@ def logical_type(data_type: "spark_types.DataType", column: str = "") -> pa.Data
             return INTERVALS[_TIME_UNITS[data_type.startField], _TIME_UNITS[data_type.endField]]
         case spark_types.YearMonthIntervalType():
             return INTERVALS[_MONTH_UNITS[data_type.startField], _MONTH_UNITS[data_type.endField]]
+        case spark_types.TimeType():
+            return TIMES[data_type.precision]
         case spark_types.ArrayType():
             return pa.list_(logical_type(data_type.elementType, column))
         case spark_types.MapType() if not isinstance(data_type.keyType, spark_types.NullType):
@@ -153,6 +158,8 @@ def spark_type(data_type: pa.DataType) -> "spark_types.DataType":
         return spark_types.DayTimeIntervalType(
             _TIME_UNITS.index(data_type.first), _TIME_UNITS.index(data_type.last)
         )
+    if isinstance(data_type, TimeType):
+        return spark_types.TimeType(data_type.precision)
     if pa.types.is_decimal(data_type):
         return spark_types.DecimalType(data_type.precision, data_type.scale)
     if pa.types.is_list(data_type):
@@ -239,7 +246,7 @@ def _file_leaf(data_type: pa.DataType) -> pa.DataType:
     """Return the Arrow type for a Parquet file of ``data_type``, a type that isn't nested but is inside of an
     array, map or struct, where decimals keep their logical type."""
     form = data_type if pa.types.is_decimal(data_type) else physical(data_type)
-    return BIGINT if pa.types.is_duration(form) else form
+    return CLOCK if is_time(data_type) else BIGINT if pa.types.is_duration(form) else form
 
 
 def numbered(data_type: pa.DataType) -> pa.DataType:
@@ -331,7 +338,7 @@ def to_send(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
 
 
 def _to_send(array: pa.Array, data_type: pa.DataType) -> pa.Array:
-    if is_variant(data_type):
+    if is_variant(data_type) or is_time(data_type):
         return exported(array, data_type)
     if pa.types.is_nested(data_type):
         return converted(array, data_type, _to_send)

@@ -1,10 +1,11 @@
-"""Intervals and variants in Arrow's own types, for results that leave the engine and for input.
+"""Intervals, times of day and variants in Arrow's own types, for results that leave the engine and for input.
 
-:class:`~sqlfront_values.types.IntervalType` and :class:`~sqlfront_values.types.VariantType` are unknown
-outside the engine. Outside, a day-time interval is a ``duration("us")``, as in PySpark's ``toArrow``, and a
-year-month interval, which PySpark gives up on, is a ``month_day_nano_interval`` of months alone. A variant is
-a struct of two binaries whose field ``metadata`` is marked, as in PySpark's ``toArrow``. Intervals and
-variants inside of nested types get these types, too. All other types are the same inside and outside."""
+:class:`~sqlfront_values.types.IntervalType`, :class:`~sqlfront_values.types.TimeType` and
+:class:`~sqlfront_values.types.VariantType` are unknown outside the engine. Outside, a day-time interval is a
+``duration("us")`` and a time of day a ``time64("ns")``, as in PySpark's ``toArrow``, and a year-month
+interval, which PySpark gives up on, is a ``month_day_nano_interval`` of months alone. A variant is a struct
+of two binaries whose field ``metadata`` is marked, as in PySpark's ``toArrow``. Inside of nested types they
+get these types, too. All other types are the same inside and outside."""
 
 from collections.abc import Callable
 from typing import Final
@@ -18,10 +19,12 @@ from sqlfront_values.errors import DataError
 from sqlfront_values.types import (
     DAY_TIME_INTERVAL,
     INT,
+    TIME,
     VARIANT,
     YEAR_MONTH_INTERVAL,
     holds_own,
     is_interval,
+    is_time,
     is_variant,
     is_year_month,
     physical,
@@ -29,6 +32,8 @@ from sqlfront_values.types import (
 )
 
 _MONTHS: Final = pa.month_day_nano_interval()
+#: A time of day.
+CLOCK: Final = pa.time64("ns")
 #: Months and days as int32, nanoseconds as int64.
 #: The struct of a variant's parts; the mark tells it from other structs.
 VARIANT_STRUCT: Final = pa.struct(
@@ -41,8 +46,8 @@ _LAYOUT: Final = np.dtype([("months", "i4"), ("days", "i4"), ("nanoseconds", "i8
 
 
 def exported_type(data_type: pa.DataType) -> pa.DataType:
-    """Return Arrow's own type for a logical type: intervals and variants, also inside of nested types, become
-    Arrow's; all other types stay.
+    """Return Arrow's own type for a logical type: intervals, times of day and variants, also inside of nested
+    types, become Arrow's; all other types stay.
 
     >>> exported_type(DAY_TIME_INTERVAL), exported_type(pa.list_(YEAR_MONTH_INTERVAL)).value_type
     (DurationType(duration[us]), DataType(month_day_nano_interval))
@@ -55,6 +60,8 @@ def _exported_leaf(data_type: pa.DataType) -> pa.DataType:
         return _MONTHS
     if is_variant(data_type):
         return VARIANT_STRUCT
+    if is_time(data_type):
+        return CLOCK
     return physical(data_type) if is_interval(data_type) else data_type
 
 
@@ -67,8 +74,10 @@ def exported_schema(schema: pa.Schema) -> pa.Schema:
 
 def imported_type(data_type: pa.DataType) -> pa.DataType | None:
     """Return the logical type for one of Arrow's own interval types (a duration, or months, days and
-    nanoseconds), and for a struct that is marked as a variant; None for other types, other nested types
-    included."""
+    nanoseconds), for a time of day of 64 bits, and for a struct that is marked as a variant; None for other
+    types, other nested types included."""
+    if pa.types.is_time64(data_type):
+        return TIME
     if pa.types.is_duration(data_type):
         return DAY_TIME_INTERVAL
     if is_variant_struct(data_type):
@@ -87,8 +96,10 @@ def is_variant_struct(data_type: pa.DataType) -> bool:
 
 
 def exported(array: pa.Array, data_type: pa.DataType) -> pa.Array:
-    """Convert an array in physical form, of a logical ``data_type`` that holds intervals or variants, to the
-    type's :func:`exported_type`."""
+    """Convert an array in physical form, of a logical ``data_type`` that holds intervals, times of day or
+    variants, to the type's :func:`exported_type`."""
+    if is_time(data_type):
+        return array.view(CLOCK)
     if is_year_month(data_type):
         return _from_months(array)
     if is_variant(data_type):
@@ -97,8 +108,11 @@ def exported(array: pa.Array, data_type: pa.DataType) -> pa.Array:
 
 
 def imported(array: pa.Array, data_type: pa.DataType) -> pa.Array:
-    """Convert an array of the :func:`exported_type` of ``data_type`` to the physical form of ``data_type``.
-    Raises DataError for an interval with days or nanoseconds where only months are allowed."""
+    """Convert an array of the :func:`exported_type` of ``data_type`` to the physical form of ``data_type``;
+    a time of day may be a ``time64`` of any unit. Raises DataError for an interval with days or nanoseconds
+    where only months are allowed."""
+    if is_time(data_type):
+        return array.cast(CLOCK).view(pa.int64())
     if is_year_month(data_type):
         return _to_months(array)
     if is_variant(data_type):

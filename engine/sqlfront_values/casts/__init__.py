@@ -6,12 +6,12 @@ raises Spark's error and TRY_CAST gives null.
 
 :mod:`.pairs` has the table of all pairs; then one module per kind of source or target: :mod:`.numbers`,
 :mod:`.decimals`, :mod:`.parsing` (from strings), :mod:`.formatting` (to strings), :mod:`.datetimes`,
-:mod:`.intervals` and :mod:`.interval_texts`, :mod:`.nested`, :mod:`.variants`.
+:mod:`.intervals` and :mod:`.interval_texts`, :mod:`.times`, :mod:`.nested`, :mod:`.variants`.
 """
 
 from sqlfront_values.lazy_modules import lazy_submodules
 
-lazy_submodules(__name__, "variants")
+lazy_submodules(__name__, "times", "variants")
 
 from sqlfront_values.casts.pairs import can_cast, cast_can_fail, compile_cast
 

@@ -212,23 +212,29 @@ def string_to_date(*, safe: bool) -> Convert:
     def by_row(values: pa.Array) -> pa.Array:
         return from_values([one(text) for text in values.to_pylist()], pa.int32()).view(DATE)
 
-    return _quick(_PLAIN_DATE, pc.CastOptions.safe(DATE), by_row)
+    return quick_or_by_row(_PLAIN_DATE, _by_arrow(DATE), by_row)
 
 
-def _quick(pattern: pc.MatchSubstringOptions, options: pc.CastOptions, by_row: Convert) -> Convert:
-    """Make a cast of texts that chooses a parser for each array: Arrow's, with ``options``, if all texts
-    match ``pattern`` (plain notation) and Arrow accepts them; else ``by_row``, which parses text by text."""
+def quick_or_by_row(pattern: pc.MatchSubstringOptions, by_arrow: Convert, by_row: Convert) -> Convert:
+    """Make a cast of texts that chooses a parser for each array: ``by_arrow``, a cast of Arrow's, if all
+    texts match ``pattern`` (plain notation) and Arrow accepts them; else ``by_row``, which parses text by
+    text."""
 
     def convert(values: pa.Array) -> pa.Array:
         matches = _MATCH.call([values], pattern)
         if matches.true_count == len(values) - values.null_count:
             try:
-                return _CAST.call([values], options)
+                return by_arrow(values)
             except pa.ArrowInvalid:
                 pass
         return by_row(values)
 
     return convert
+
+
+def _by_arrow(target: pa.DataType) -> Convert:
+    options = pc.CastOptions.safe(target)
+    return lambda values: _CAST.call([values], options)
 
 
 def parse_date(text: str) -> int:
@@ -265,7 +271,7 @@ def string_to_timestamp(zone: str, *, safe: bool) -> Convert:
         return clock - offset_micros(clock, its_zone)
 
     by_row = row_by_row(instant, TIMESTAMP, safe=safe, storage=INT64)
-    quick = _quick(_PLAIN_TIMESTAMP, pc.CastOptions.safe(TIMESTAMP_NTZ), by_row)
+    quick = quick_or_by_row(_PLAIN_TIMESTAMP, _by_arrow(TIMESTAMP_NTZ), by_row)
 
     def convert(values: pa.Array) -> pa.Array:
         parsed = quick(values)
@@ -286,7 +292,7 @@ def string_to_timestamp_ntz(*, safe: bool) -> Convert:
         return clock
 
     by_row = row_by_row(clock_of, TIMESTAMP_NTZ, safe=safe, storage=INT64)
-    return _quick(_PLAIN_TIMESTAMP, pc.CastOptions.safe(TIMESTAMP_NTZ), by_row)
+    return quick_or_by_row(_PLAIN_TIMESTAMP, _by_arrow(TIMESTAMP_NTZ), by_row)
 
 
 def parse_timestamp(text: str) -> tuple[int, str | None]:
@@ -313,11 +319,17 @@ def parse_timestamp(text: str) -> tuple[int, str | None]:
 def _micros(hour: str | None, minute: str | None, second: str | None, fraction: str | None) -> int:
     """Return the microseconds since midnight of a time of day, whose missing fields (None) count as 0. Raises
     ValueError if a field is out of range."""
+    micros = int((fraction or "")[:6].ljust(6, "0"))
+    return seconds_of_day(hour, minute, second) * MICROS_PER_SECOND + micros
+
+
+def seconds_of_day(hour: str | None, minute: str | None, second: str | None) -> int:
+    """Return the seconds since midnight of a time of day, whose missing fields (None) count as 0. Raises
+    ValueError if a field is out of range."""
     hours, minutes, seconds = int(hour or 0), int(minute or 0), int(second or 0)
     if hours > 23 or minutes > 59 or seconds > 59:
         raise ValueError
-    micros = int((fraction or "")[:6].ljust(6, "0"))
-    return ((hours * 60 + minutes) * 60 + seconds) * MICROS_PER_SECOND + micros
+    return (hours * 60 + minutes) * 60 + seconds
 
 
 def _parse_time(text: str) -> tuple[int, str | None]:

@@ -18,12 +18,13 @@ from sqlfront_values.casts import (
     nested,
     numbers,
     parsing,
+    times,
     variants,
 )
 from sqlfront_values.casts.numbers import Convert
 from sqlfront_values.errors import DataError, InternalError
 from sqlfront_values.settings import Settings
-from sqlfront_values.types import is_interval, is_variant, is_year_month
+from sqlfront_values.types import is_interval, is_time, is_variant, is_year_month
 
 
 class Family(Enum):
@@ -41,6 +42,7 @@ class Family(Enum):
     TIMESTAMP_NTZ = "timestamp_ntz"
     DAY_TIME = "day-time interval"
     YEAR_MONTH = "year-month interval"
+    TIME = "time of day"
     ARRAY = "array"
     MAP = "map"
     STRUCT = "struct"
@@ -78,6 +80,8 @@ def family_of(data_type: pa.DataType) -> Family:
         return _F.TIMESTAMP_NTZ if data_type.tz is None else _F.TIMESTAMP
     if is_interval(data_type):
         return _F.YEAR_MONTH if is_year_month(data_type) else _F.DAY_TIME
+    if is_time(data_type):
+        return _F.TIME
     if is_variant(data_type):
         return _F.VARIANT
     raise InternalError(f"{data_type} is not a type of Spark SQL")
@@ -110,6 +114,7 @@ _TO_STRING: Final[dict[Family, _Rule]] = {
     _F.TIMESTAMP_NTZ: _formats(formatting.timestamp_ntz_to_string),
     _F.DAY_TIME: lambda source, target, safe, settings: interval_texts.interval_to_string(source),
     _F.YEAR_MONTH: lambda source, target, safe, settings: interval_texts.interval_to_string(source),
+    _F.TIME: lambda source, target, safe, settings: times.time_to_string,
     **{
         family: lambda source, target, safe, settings: nested.nested_to_string(source, _maker(safe, settings))
         for family in (_F.ARRAY, _F.MAP, _F.STRUCT)
@@ -131,6 +136,7 @@ _FROM_STRING: Final[dict[Family, _Rule]] = {
     _F.YEAR_MONTH: lambda source, target, safe, settings: interval_texts.string_to_interval(
         target, safe=safe
     ),
+    _F.TIME: lambda source, target, safe, settings: times.string_to_time(target, safe=safe),
 }
 
 _NUMERIC: Final[dict[tuple[Family, Family], _Rule]] = {
@@ -219,6 +225,18 @@ _INTERVALS: Final[dict[tuple[Family, Family], _Rule]] = {
     )
 }
 
+_TIMES: Final[dict[tuple[Family, Family], _Rule]] = {
+    (_F.TIME, _F.TIME): lambda source, target, safe, settings: times.time_to_time(target),
+    (_F.TIME, _F.INTEGRAL): lambda source, target, safe, settings: times.time_to_integral(
+        source, target, safe=safe
+    ),
+    (_F.TIME, _F.DECIMAL): lambda source, target, safe, settings: times.time_to_decimal(target, safe=safe),
+    (_F.TIMESTAMP, _F.TIME): lambda source, target, safe, settings: times.timestamp_to_time(
+        target, settings.time_zone
+    ),
+    (_F.TIMESTAMP_NTZ, _F.TIME): lambda source, target, safe, settings: times.timestamp_ntz_to_time(target),
+}
+
 _NESTED: Final[dict[Family, _Rule]] = {
     _F.ARRAY: lambda source, target, safe, settings: nested.array_to_array(
         source, target, _maker(safe, settings)
@@ -257,6 +275,7 @@ _RULES: Final[dict[tuple[Family, Family], _Rule]] = {
     **_NUMERIC,
     **_TEMPORAL,
     **_INTERVALS,
+    **_TIMES,
     **{(family, family): rule for family, rule in _NESTED.items()},
     **{(family, family): _same for family in (_F.STRING, _F.BINARY, _F.BOOLEAN, _F.DATE)},
     **{(family, family): _same for family in (_F.TIMESTAMP, _F.TIMESTAMP_NTZ)},
@@ -322,7 +341,9 @@ def cast_can_fail(source: pa.DataType, target: pa.DataType) -> bool:
             )
         case (_F.DAY_TIME, _F.DAY_TIME) | (_F.YEAR_MONTH, _F.YEAR_MONTH):
             return False
-        case (_F.TIMESTAMP | _F.TIMESTAMP_NTZ, _F.DATE | _F.TIMESTAMP | _F.TIMESTAMP_NTZ):
+        case (_F.TIMESTAMP | _F.TIMESTAMP_NTZ, _F.DATE | _F.TIMESTAMP | _F.TIMESTAMP_NTZ | _F.TIME):
+            return False
+        case (_F.TIME, _F.TIME):
             return False
         case _:
             return True

@@ -32,6 +32,7 @@ from sqlfront_values.types import (
     decimal,
     is_decimal,
     is_integral,
+    is_time,
     is_variant,
     physical,
     sql_name,
@@ -109,7 +110,7 @@ def _is_taken(target: pa.DataType) -> bool:
         return target.key_type == STRING and _is_taken(target.item_type)
     if pa.types.is_struct(target):
         return all(_is_taken(field.type) for field in target)
-    return is_variant(target) or _is_plain(target)
+    return is_variant(target) or is_time(target) or _is_plain(target)
 
 
 def _is_made(source: pa.DataType, *, fields: bool) -> bool:

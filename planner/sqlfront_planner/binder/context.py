@@ -1,7 +1,7 @@
 """The shared state of binding one statement: catalog, settings, arguments, and facts about the arguments."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, date, datetime, timedelta, tzinfo
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from decimal import Decimal
 from enum import Enum
 from types import MappingProxyType
@@ -64,6 +64,8 @@ class BindSettings(msgspec.Struct, frozen=True):
     keeps_last_key: bool = False
     #: Whether the size of null is -1 (``spark.sql.legacy.sizeOfNull``), which counts only with ANSI mode off.
     sizes_null: bool = True
+    #: Whether values may be cast to TIME (``spark.sql.timeType.enabled``).
+    takes_time: bool = False
 
     @property
     def evaluation(self) -> Settings:
@@ -73,7 +75,7 @@ class BindSettings(msgspec.Struct, frozen=True):
     @property
     def coercion(self) -> "Coercion":
         """The rules of implicit casts."""
-        return coercions.ANSI if self.ansi else coercions.LEGACY
+        return coercions.rules(ansi=self.ansi, takes_time=self.takes_time)
 
 
 class Arguments(msgspec.Struct, frozen=True):
@@ -232,6 +234,9 @@ def typed_value(value: object, time_zone: str | None = "UTC") -> tuple[object, p
             return value, types.DATE
         case timedelta():
             return value, types.DAY_TIME_INTERVAL
+        case time() if value.tzinfo is None:
+            micros = ((value.hour * 60 + value.minute) * 60 + value.second) * 1_000_000 + value.microsecond
+            return micros * 1_000, types.TIME
         case list() | tuple():
             pairs = [typed_value(item, time_zone) for item in value]
             kind = coercion.common_type(item_type for _, item_type in pairs)
@@ -240,8 +245,8 @@ def typed_value(value: object, time_zone: str | None = "UTC") -> tuple[object, p
         case pa.Scalar():
             return _typed_scalar(value)
     raise ProgrammingError(
-        "A parameter's value must be a bool, int, float, Decimal, str, bytes, date, datetime, timedelta, "
-        "None, a list of one type of them, or a pyarrow.Scalar, "
+        "A parameter's value must be a bool, int, float, Decimal, str, bytes, date, datetime, time, "
+        "timedelta, None, a list of one type of them, or a pyarrow.Scalar, "
         f"not {value!r} ({type(value).__name__}).",
         condition="INVALID_SQL_ARG",
     )

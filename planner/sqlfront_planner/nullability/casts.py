@@ -13,6 +13,7 @@ from sqlfront_values.types import (
     is_decimal,
     is_interval,
     is_string,
+    is_time,
     is_variant,
 )
 
@@ -45,6 +46,8 @@ def _may_give_null(before: pa.DataType, after: pa.DataType) -> bool:
         return not pa.types.is_binary(after)
     if is_decimal(after):
         return not (pa.types.is_boolean(before) or _holds(before, after))
+    if is_time(before) and str(after) in _INTEGERS:
+        return str(after) not in _INTEGERS[2:]
     if str(after) in _INTEGERS:
         return (
             pa.types.is_floating(before)

@@ -222,6 +222,9 @@ class StatementBuilder(lark.Transformer[lark.Token, object]):
             )
         return types.decimal(precision, scale)
 
+    def time_type(self, parts: Parts) -> pa.DataType:
+        return types.time(int(str(parts[0]))) if parts else types.TIME
+
     def array_type(self, parts: Parts) -> pa.DataType:
         return pa.list_(parts[0])
 

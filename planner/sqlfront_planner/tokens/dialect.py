@@ -122,7 +122,6 @@ class SparkSyntax(Dialect):
             DType.ROWVERSION: "BINARY",
             DType.SMALLMONEY: "DECIMAL",
             DType.TEXT: "STRING",
-            DType.TIME: "TIMESTAMP",
             DType.TIMESTAMPLTZ: "TIMESTAMP_LTZ",
             DType.TIMESTAMPNTZ: "TIMESTAMP_NTZ",
             DType.TIMESTAMPTZ: "TIMESTAMP",

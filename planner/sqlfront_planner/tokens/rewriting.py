@@ -107,7 +107,9 @@ _STRINGS: Final = frozenset({_T.STRING, _T.RAW_STRING})
 #: An amount and its unit without a blank between them.
 _GLUED_UNIT: Final = r"\d[a-zA-Z]"
 #: Words that begin a typed literal of one string.
-_TYPED_LITERALS: Final = frozenset({_T.DATE, _T.TIMESTAMP, _T.TIMESTAMPLTZ, _T.TIMESTAMPNTZ, _T.TIMESTAMPTZ})
+_TYPED_LITERALS: Final = frozenset(
+    {_T.DATE, _T.TIME, _T.TIMESTAMP, _T.TIMESTAMPLTZ, _T.TIMESTAMPNTZ, _T.TIMESTAMPTZ}
+)
 _OPERAND_ENDS: Final = frozenset({_T.VAR, _T.IDENTIFIER, _T.R_PAREN, _T.R_BRACKET})
 #: Tokens that end an operand of ``:``.
 _EXTRACTED: Final = _OPERAND_ENDS | {_T.NUMBER, _T.NULL, _T.DATE, _T.TIMESTAMP}

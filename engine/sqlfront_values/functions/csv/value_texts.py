@@ -10,12 +10,13 @@ import pyarrow as pa
 
 from sqlfront_values.arrow.arrays import field_keys
 from sqlfront_values.casts.interval_texts import interval_text
+from sqlfront_values.casts.times import time_text
 from sqlfront_values.errors import NotSupportedError
 from sqlfront_values.functions.csv.settings import CsvSettings
 from sqlfront_values.functions.time.formatting import Moment, formatter
 from sqlfront_values.java.civil import MICROS_PER_DAY, MICROS_PER_MINUTE
 from sqlfront_values.java.floats import float_text
-from sqlfront_values.types import DATE, FLOAT, TIMESTAMP, TIMESTAMP_NTZ, IntervalType
+from sqlfront_values.types import DATE, FLOAT, TIMESTAMP, TIMESTAMP_NTZ, IntervalType, is_time
 from sqlfront_values.zones.wall_clock import wall_clock
 
 #: A function that writes a value that is not null.
@@ -54,6 +55,8 @@ class ValueWriter:
             return lambda value: to_text(Moment(_micros(value, _EPOCH), 0, "UTC"))
         if isinstance(kind, IntervalType):
             return lambda value: interval_text(_amount(value), kind)
+        if is_time(kind):
+            return time_text  # type: ignore[return-value]
         return _single if kind == FLOAT else _plain
 
     def _nullable(self, write: _Write) -> Callable[[object], str | None]:

@@ -29,6 +29,7 @@ from sqlfront_values.types import (
     ddl,
     is_decimal,
     is_interval,
+    is_time,
     physical,
 )
 
@@ -76,7 +77,7 @@ def values(texts: pa.Array, kind: pa.DataType, settings: CsvSettings, zone: str)
         return _one_by_one(texts, kind, java_boolean)
     if is_decimal(kind):
         return _mixed(texts, kind, _DECIMAL, lambda text: _fitted(text, kind.precision, kind.scale))
-    if is_interval(kind):
+    if is_interval(kind) or is_time(kind):
         return try_cast(texts, kind)
     raise NotSupportedError(f"CSV: columns of type {ddl(kind)}")
 

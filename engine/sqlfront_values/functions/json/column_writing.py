@@ -34,6 +34,7 @@ from sqlfront_values.types import (
     is_fractional,
     is_integral,
     is_string,
+    is_time,
 )
 from sqlfront_values.zones.wall_clock import wall_clock
 
@@ -104,7 +105,7 @@ class ColumnWriter:
             return [pa.nulls(len(column), STRING)]
         if _has_plain_text(column, kind):
             return [compile_cast(kind, STRING, safe=False, settings=DEFAULT_SETTINGS)(outer(column))]
-        if kind == DATE and _in_range(numpy_view(column), 1):
+        if is_time(kind) or (kind == DATE and _in_range(numpy_view(column), 1)):
             return ['"', compile_cast(kind, STRING, safe=False, settings=DEFAULT_SETTINGS)(column), '"']
         if kind in (TIMESTAMP, TIMESTAMP_NTZ) and _in_range(numpy_view(column), _MICROS_PER_DAY):
             texts = self._moments(column, kind)

@@ -11,12 +11,13 @@ import pyarrow as pa
 
 from sqlfront_values.arrow.arrays import field_keys
 from sqlfront_values.casts.interval_texts import interval_text
+from sqlfront_values.casts.times import time_text
 from sqlfront_values.errors import NotSupportedError
 from sqlfront_values.functions.json.values import write_string
 from sqlfront_values.functions.time.formatting import Moment, formatter
 from sqlfront_values.java.civil import MICROS_PER_MINUTE
 from sqlfront_values.java.floats import float_text
-from sqlfront_values.types import FLOAT, STRING, TIMESTAMP, VOID, IntervalType, ddl, is_variant
+from sqlfront_values.types import FLOAT, STRING, TIMESTAMP, VOID, IntervalType, ddl, is_time, is_variant
 from sqlfront_values.variants.reading import variant_of
 from sqlfront_values.variants.texts import json_text
 from sqlfront_values.zones.wall_clock import wall_clock
@@ -48,6 +49,8 @@ def writer(data_type: pa.DataType, zone: str) -> Writer:
         return lambda value: json_text(variant_of(value), zone)  # type: ignore[arg-type]
     if isinstance(data_type, IntervalType):
         return lambda value: write_string(interval_text(_amount(value), data_type))
+    if is_time(data_type):
+        return lambda value: write_string(time_text(value))  # type: ignore[arg-type]
     single = data_type == FLOAT
     return lambda value: _plain(value, single=single)
 

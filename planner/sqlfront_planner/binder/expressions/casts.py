@@ -11,10 +11,11 @@ from sqlfront_planner.binder.expressions import calendar_intervals
 from sqlfront_planner.binder.expressions.expression_binder import ExpressionBinder
 from sqlfront_planner.binder.trees.handlers import failure, handles, unsupported
 from sqlfront_planner.binder.trees.type_names import data_type_of
-from sqlfront_planner.coercion import ANSI
+from sqlfront_planner.coercion import rules
 from sqlfront_planner.types import DATETIMES, SPECIAL_TIMES
 from sqlfront_values import types
-from sqlfront_values.casts import variants
+from sqlfront_values.casts import times, variants
+from sqlfront_values.errors import Error
 from sqlfront_values.evaluate import evaluate_scalar
 from sqlfront_values.expressions import Cast, Expr, Literal, Parameter
 from sqlfront_values.room import NotConstantError
@@ -23,6 +24,7 @@ from sqlfront_values.types import (
     BOOLEAN,
     DATE,
     STRING,
+    TIME,
     TIMESTAMP,
     TIMESTAMP_NTZ,
     VOID,
@@ -35,7 +37,7 @@ from sqlfront_values.types import (
     is_year_month,
 )
 
-_TYPED_LITERALS: Final = frozenset({DATE, TIMESTAMP, TIMESTAMP_NTZ})
+_TYPED_LITERALS: Final = frozenset({DATE, TIMESTAMP, TIMESTAMP_NTZ, TIME})
 _DATE: Final = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})")
 
 
@@ -54,8 +56,8 @@ def bind_cast(binder: ExpressionBinder, node: exp.TryCast) -> Expr:
 
 @handles(exp.Cast, arguments="this to")
 def bind_typed_literal(binder: ExpressionBinder, node: exp.Cast) -> Expr:
-    """Bind ``DATE '...'``, ``TIMESTAMP '...'``, ``TIMESTAMP_NTZ '...'`` to a literal; to a cast if Python's
-    dates can't represent the year.
+    """Bind ``DATE '...'``, ``TIMESTAMP '...'``, ``TIMESTAMP_NTZ '...'``, ``TIME '...'`` to a literal; to a
+    cast if Python's dates can't represent the year.
 
     Raises INVALID_TYPED_LITERAL for a text that is no such value, UNSUPPORTED_TYPED_LITERAL for another type.
     """
@@ -69,6 +71,8 @@ def bind_typed_literal(binder: ExpressionBinder, node: exp.Cast) -> Expr:
             node,
         )
     text = str(node.this.this)
+    if kind == TIME:
+        return _time(text, node)
     value: object = _date(text) if kind == DATE else None
     if value is None:
         constant = Cast(kind, Literal(STRING, text), safe=True)
@@ -84,13 +88,35 @@ def bind_typed_literal(binder: ExpressionBinder, node: exp.Cast) -> Expr:
     if value is None:
         if text.strip().lower() in SPECIAL_TIMES:
             raise unsupported(f"The typed literal '{text}'", node)
-        name = types.sql_name(kind)
+        raise _invalid(types.sql_name(kind), text, node)
+    return Literal(kind, value)
+
+
+def _time(text: str, node: exp.Expr) -> Literal:
+    """Return the literal of ``TIME '...'``, whose precision is 6, or more if the text has more digits. Raises
+    INVALID_TYPED_LITERAL for a text that is no time, INVALID_TIME_LITERAL_PRECISION for more than 9
+    digits."""
+    try:
+        nanos = times.parse_time(text)
+    except ValueError:
+        raise _invalid("TIME", text, node) from None
+    precision = max(times.fraction_digits(text), TIME.precision)
+    if precision >= len(types.TIMES):
         raise failure(
-            "INVALID_TYPED_LITERAL",
-            f'The value of the typed literal "{name}" is invalid: {exp.Literal.string(text).sql()}.',
+            "INVALID_TIME_LITERAL_PRECISION",
+            f"The time literal '{text}' has more than 9 fractional-second digits. The maximum supported "
+            "fractional-second precision of a time literal is 9 (nanoseconds).",
             node,
         )
-    return Literal(kind, value)
+    return Literal(types.TIMES[precision], nanos)
+
+
+def _invalid(name: str, text: str, node: exp.Expr) -> Error:
+    return failure(
+        "INVALID_TYPED_LITERAL",
+        f'The value of the typed literal "{name}" is invalid: {exp.Literal.string(text).sql()}.',
+        node,
+    )
 
 
 def _date(text: str) -> date | None:
@@ -118,7 +144,9 @@ def explicit_cast(
         # its type.
         written = is_integral(target) and isinstance(operand, Literal | Parameter)
         return Cast(target, operand, safe) if written else operand
-    coercion = ANSI if safe else binder.context.coercion  # TRY_CAST has ANSI mode's casts in both modes
+    settings = binder.context.settings
+    # TRY_CAST has ANSI mode's casts in both modes.
+    coercion = rules(ansi=True, takes_time=settings.takes_time) if safe else settings.coercion
     if not coercion.can_cast(source, target):
         function = _suggested(source, target) if coercion.ansi else None
         if not safe and _is_legacy(source, target):

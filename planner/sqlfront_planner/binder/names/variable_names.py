@@ -53,7 +53,7 @@ def value_sql(literal: Literal, settings: Settings) -> str:
         return f"{text}D"
     if kind == types.FLOAT:
         return f"CAST({text} AS FLOAT)"
-    return str(text) if types.is_interval(kind) else f"{types.sql_name(kind)} '{text}'"
+    return str(text) if types.is_interval(kind) else f"{types.sql_name(kind).partition('(')[0]} '{text}'"
 
 
 def _nested(literal: Literal, settings: Settings) -> str:

@@ -16,13 +16,24 @@ from sqlfront_values import types
 from sqlfront_values.errors import Error
 from sqlfront_values.expressions import Literal
 from sqlfront_values.lazy_modules import lazy_module
-from sqlfront_values.types import BIGINT, DOUBLE, FLOAT, INT, SMALLINT, TINYINT, VALUE_BITS, IntervalType
+from sqlfront_values.types import (
+    BIGINT,
+    DOUBLE,
+    FLOAT,
+    INT,
+    SMALLINT,
+    TINYINT,
+    VALUE_BITS,
+    IntervalType,
+    is_time,
+)
 from sqlfront_values.zones import names as zone_names
 
 if TYPE_CHECKING:
-    from sqlfront_values.casts import interval_texts
+    from sqlfront_values.casts import interval_texts, times
 else:
     interval_texts = lazy_module("sqlfront_values.casts.interval_texts")
+    times = lazy_module("sqlfront_values.casts.times")
 
 _NUMBER: Final = r"(-?)(\d+|\d*\.\d*)(e[+-]?\d+)?(bd|[lsydf])?"
 #: Digits: a number of at most this many digits is an INT (the largest has ten).
@@ -167,6 +178,8 @@ def constant_text(value: object, kind: pa.DataType, time_zone: str = "UTC") -> s
         case list():
             items = (constant_text(item, kind.value_type, time_zone) for item in value)
             return f"array({', '.join(items)})"
+        case int() if is_time(kind):
+            return times.time_literal(value)
         case timedelta() | int() if isinstance(kind, IntervalType):
             return interval_texts.interval_text(
                 value // _TICK if isinstance(value, timedelta) else value, kind

@@ -106,6 +106,10 @@ def _decimal(node: exp.DataType) -> pa.DataType:
     return types.decimal(precision, scale)
 
 
+def _time(node: exp.DataType) -> pa.DataType:
+    return types.time(int(node.expressions[0].this.this)) if node.expressions else types.TIME
+
+
 def _array(node: exp.DataType) -> pa.DataType:
     if not node.expressions:
         raise _incomplete(node, "an element type", "ARRAY<INT>")
@@ -138,6 +142,7 @@ def _struct(node: exp.DataType) -> pa.DataType:
 
 _NESTED: Final[dict[exp.DType, Callable[[exp.DataType], pa.DataType]]] = {
     _DT.DECIMAL: _decimal,
+    _DT.TIME: _time,
     _DT.ARRAY: _array,
     _DT.MAP: _map,
     _DT.STRUCT: _struct,

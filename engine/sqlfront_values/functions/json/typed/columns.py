@@ -18,6 +18,7 @@ from sqlfront_values.types import (
     TIMESTAMP_NTZ,
     is_decimal,
     is_interval,
+    is_time,
     is_variant,
     is_year_month,
     physical,
@@ -57,6 +58,8 @@ def _inner(values: Sequence[object], kind: pa.DataType) -> pa.Array:
         return pa.StructArray.from_arrays(parts, fields=list(physical(kind)), mask=nulls)
     if is_variant(kind):
         return from_values(values, BINARY)
+    if is_time(kind):
+        return from_values(values, BIGINT)
     if is_interval(kind):
         return from_values(values, INT if is_year_month(kind) else BIGINT).view(physical(kind))
     if (stored := _STORAGE.get(kind)) is not None:

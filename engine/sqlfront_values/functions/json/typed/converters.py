@@ -50,6 +50,7 @@ from sqlfront_values.types import (
     ddl,
     is_decimal,
     is_interval,
+    is_time,
     is_variant,
     is_year_month,
 )
@@ -159,9 +160,9 @@ class Converters:
             return {Token.STRING: _by(read_text), Token.INTEGER: _seconds}
         if kind == TIMESTAMP_NTZ:
             return {Token.STRING: _by(timestamp_ntz_reader(self._settings))}
-        if is_interval(kind):
-            read_interval = interval_reader(kind)
-            return {Token.STRING: lambda tokens: read_interval(tokens.text())}
+        if is_interval(kind) or is_time(kind):
+            read_own = amount_reader(kind)
+            return {Token.STRING: lambda tokens: read_own(tokens.text())}
         raise NotSupportedError(f"{ddl(kind)} read from JSON")
 
     def _number_word(self, tokens: JsonTokens) -> float:
@@ -418,9 +419,9 @@ def decimal_fitter(kind: pa.Decimal128Type) -> Callable[[Decimal], Decimal]:
     return fitted
 
 
-def interval_reader(kind: pa.DataType) -> Reader:
-    """Return a function that reads a text as an interval of the type ``kind``, as CAST does, in months or
-    microseconds. The function raises UnfitError for another text."""
+def amount_reader(kind: pa.DataType) -> Reader:
+    """Return a function that reads a text as an interval or a time of day of the type ``kind``, as CAST does,
+    in months or microseconds, or in nanoseconds. The function raises UnfitError for another text."""
     cast = compile_cast(STRING, kind, safe=True, settings=Settings())
 
     def read(text: str) -> int:

@@ -25,8 +25,8 @@ from sqlfront_values.functions.json.typed.converters import (
     PartialError,
     Row,
     UnfitError,
+    amount_reader,
     decimal_fitter,
-    interval_reader,
 )
 from sqlfront_values.functions.json.typed.inference import java_decimal
 from sqlfront_values.functions.json.typed.moments import date_reader, timestamp_ntz_reader, timestamp_reader
@@ -48,6 +48,7 @@ from sqlfront_values.types import (
     ddl,
     is_decimal,
     is_interval,
+    is_time,
     is_variant,
 )
 
@@ -145,8 +146,8 @@ class Fits:
             return _texts(timestamp_ntz_reader(self._settings))
         if is_variant(kind):
             return _never
-        if is_interval(kind):
-            return _texts(interval_reader(kind), empty=True)
+        if is_interval(kind) or is_time(kind):
+            return _texts(amount_reader(kind), empty=True)
         raise NotSupportedError(f"{ddl(kind)} read from JSON")
 
     def members(
