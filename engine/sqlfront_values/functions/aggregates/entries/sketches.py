@@ -10,7 +10,7 @@ from sqlfront_values.errors import NotSupportedError
 from sqlfront_values.functions.aggregates.accumulators.base import Accumulator
 from sqlfront_values.functions.aggregates.accumulators.sketches import Sketches
 from sqlfront_values.functions.aggregates.aggregate_function import AggregateFunction, AggregateSignature
-from sqlfront_values.functions.registry import Kind
+from sqlfront_values.functions.registry import ArgumentType, Kind
 from sqlfront_values.functions.sketches import hll, kll, theta
 from sqlfront_values.functions.sketches.family import SketchFamily
 from sqlfront_values.types import (
@@ -31,6 +31,38 @@ Maker = Callable[[AggregateSignature], SketchFamily]
 
 def _sketches(signature: AggregateSignature, *, make: Maker, unique: bool) -> Accumulator:
     return Sketches(make(signature), signature.argument_types[0], unique)
+
+
+def _aggregate(
+    name: str,
+    make: Maker,
+    value: ArgumentType,
+    allowed: tuple[pa.DataType, ...],
+    example: tuple[str, str],
+    *,
+    parameter: tuple[pa.DataType, str | None] | None = None,
+    condition: str | None = None,
+    unique: bool = False,
+    distinct_matters: bool = True,
+) -> AggregateFunction:
+    """Make the entry of an aggregate that makes sketches of one argument, a ``value`` of the types
+    ``allowed``. ``parameter``: the type of a constant second argument, and its default as result-column names
+    show it; ``condition``: the condition of the error for an argument there that isn't constant. ``unique``:
+    see :class:`Sketches`."""
+    kind, shown = parameter or (None, None)
+    return AggregateFunction(
+        name,
+        (value,) if kind is None else (value, kind),
+        BINARY,
+        partial(_sketches, make=make, unique=unique),
+        optional=0 if kind is None else 1,
+        constants=() if kind is None else (1,),
+        shown_defaults=() if shown is None else (shown,),
+        distinct_matters=distinct_matters,
+        allowed=(allowed,) if kind is None else (allowed, (kind,)),
+        constant_condition=condition,
+        example=example,
+    )
 
 
 def _size(signature: AggregateSignature, default: int) -> int:
@@ -91,92 +123,77 @@ def _of_kll(kind: kll.KllKind) -> tuple[AggregateFunction, ...]:
         f"{action}_{kind.suffix}" for action in ("kll_sketch_agg", "kll_merge_agg", "kll_sketch_get_n")
     )
     values = f"CAST(x AS {kind.suffix}))"
+    merged = f"SELECT {count}({merge}(s)) FROM (SELECT {name}({values} AS s FROM VALUES (1), (2) AS t(x))"
     return (
-        AggregateFunction(
+        _aggregate(
             name,
-            (kind.type, INT),
-            BINARY,
-            partial(_sketches, make=partial(_kll, kind=kind, name=name), unique=False),
-            optional=1,
-            constants=(1,),
-            allowed=(_KLL_TYPES[kind.suffix], (INT,)),
-            example=(f"SELECT {count}({name}({values}) FROM VALUES (1), (2), (2) AS t(x)", "3"),
+            partial(_kll, kind=kind, name=name),
+            kind.type,
+            _KLL_TYPES[kind.suffix],
+            (f"SELECT {count}({name}({values}) FROM VALUES (1), (2), (2) AS t(x)", "3"),
+            parameter=(INT, None),
         ),
-        AggregateFunction(
+        _aggregate(
             merge,
-            (BINARY, INT),
+            partial(_kll_merge, kind=kind, name=merge),
             BINARY,
-            partial(_sketches, make=partial(_kll_merge, kind=kind, name=merge), unique=False),
-            optional=1,
-            constants=(1,),
-            allowed=((BINARY,), (INT,)),
-            example=(
-                f"SELECT {count}({merge}(s)) FROM (SELECT {name}({values} AS s FROM VALUES (1), (2) AS t(x))",
-                "2",
-            ),
+            (BINARY,),
+            (merged, "2"),
+            parameter=(INT, None),
         ),
     )
 
 
+_THETA_SIZE: Final = "THETA_LG_NOM_ENTRIES_MUST_BE_CONSTANT"
+
 FUNCTIONS: Final[tuple[AggregateFunction, ...]] = (
-    AggregateFunction(
+    _aggregate(
         "hll_sketch_agg",
-        (Kind.ANY, INT),
-        BINARY,
-        partial(_sketches, make=_hll, unique=True),
-        optional=1,
-        constants=(1,),
-        shown_defaults=("12",),
+        _hll,
+        Kind.ANY,
+        _HLL_TYPES,
+        (_ESTIMATED.format("hll_sketch_estimate", "hll_sketch_agg"), "2"),
+        parameter=(INT, "12"),
+        condition="HLL_K_MUST_BE_CONSTANT",
+        unique=True,
         distinct_matters=False,
-        allowed=(_HLL_TYPES, (INT,)),
-        constant_condition="HLL_K_MUST_BE_CONSTANT",
-        example=(_ESTIMATED.format("hll_sketch_estimate", "hll_sketch_agg"), "2"),
     ),
-    AggregateFunction(
+    _aggregate(
         "hll_union_agg",
-        (BINARY, BOOLEAN),
+        _hll_union,
         BINARY,
-        partial(_sketches, make=_hll_union, unique=False),
-        optional=1,
-        constants=(1,),
-        shown_defaults=("false",),
-        allowed=((BINARY,), (BOOLEAN,)),
-        example=(_UNITED.format("hll_sketch_estimate", "hll_union_agg", "hll_sketch_agg"), "2"),
-    ),
-    AggregateFunction(
-        "theta_sketch_agg",
-        (Kind.ANY, INT),
-        BINARY,
-        partial(_sketches, make=_theta, unique=True),
-        optional=1,
-        constants=(1,),
-        shown_defaults=("12",),
-        distinct_matters=False,
-        allowed=(_THETA_TYPES, (INT,)),
-        constant_condition="THETA_LG_NOM_ENTRIES_MUST_BE_CONSTANT",
-        example=(_ESTIMATED.format("theta_sketch_estimate", "theta_sketch_agg"), "2"),
-    ),
-    AggregateFunction(
-        "theta_union_agg",
-        (BINARY, INT),
-        BINARY,
-        partial(_sketches, make=_theta_union, unique=False),
-        optional=1,
-        constants=(1,),
-        shown_defaults=("12",),
-        distinct_matters=False,
-        allowed=((BINARY,), (INT,)),
-        constant_condition="THETA_LG_NOM_ENTRIES_MUST_BE_CONSTANT",
-        example=(_UNITED.format("theta_sketch_estimate", "theta_union_agg", "theta_sketch_agg"), "2"),
-    ),
-    AggregateFunction(
-        "theta_intersection_agg",
         (BINARY,),
-        BINARY,
-        partial(_sketches, make=lambda _: theta.ThetaIntersections("theta_intersection_agg"), unique=False),
+        (_UNITED.format("hll_sketch_estimate", "hll_union_agg", "hll_sketch_agg"), "2"),
+        parameter=(BOOLEAN, "false"),
+    ),
+    _aggregate(
+        "theta_sketch_agg",
+        _theta,
+        Kind.ANY,
+        _THETA_TYPES,
+        (_ESTIMATED.format("theta_sketch_estimate", "theta_sketch_agg"), "2"),
+        parameter=(INT, "12"),
+        condition=_THETA_SIZE,
+        unique=True,
         distinct_matters=False,
-        allowed=((BINARY,),),
-        example=(_UNITED.format("theta_sketch_estimate", "theta_intersection_agg", "theta_sketch_agg"), "2"),
+    ),
+    _aggregate(
+        "theta_union_agg",
+        _theta_union,
+        BINARY,
+        (BINARY,),
+        (_UNITED.format("theta_sketch_estimate", "theta_union_agg", "theta_sketch_agg"), "2"),
+        parameter=(INT, "12"),
+        condition=_THETA_SIZE,
+        distinct_matters=False,
+    ),
+    _aggregate(
+        "theta_intersection_agg",
+        lambda _: theta.ThetaIntersections("theta_intersection_agg"),
+        BINARY,
+        (BINARY,),
+        (_UNITED.format("theta_sketch_estimate", "theta_intersection_agg", "theta_sketch_agg"), "2"),
+        distinct_matters=False,
     ),
     *(function for kind in kll.KINDS for function in _of_kll(kind)),
 )
