@@ -292,6 +292,7 @@ AREAS: Final = (
     "numbers.rounding",
     "sketches.distinct_functions",
     "sketches.quantile_functions",
+    "sketches.top_k_functions",
     "text.base32",
     "text.case",
     "text.encodings",

@@ -25,10 +25,10 @@ class SketchFamily(Protocol):
     def merged(self, states: Sequence[bytes]) -> bytes:
         """Return the state of the values of several states, of which there is at least one."""
 
-    def result(self, state: bytes, *, streamed: bool) -> bytes:
-        """Return the result from a state. ``streamed``: for a window, where Spark adds value by value; it
-        computes all other aggregates in two steps, of which the second one merges the results of the
-        first."""
+    def result(self, state: bytes, *, streamed: bool) -> object:
+        """Return the result from a state: bytes, unless the aggregate writes another one. ``streamed``: for a
+        window, where Spark adds value by value; it computes all other aggregates in two steps, of which the
+        second one merges the results of the first."""
 
 
 def require_library() -> None:

@@ -11,7 +11,7 @@ from sqlfront_planner.binder.collected_calls import AggregateOutput, GroupingCal
 from sqlfront_planner.binder.expressions import arguments as call_arguments
 from sqlfront_planner.binder.expressions.columns import known_outputs, unresolved
 from sqlfront_planner.binder.expressions.expression_binder import Clause, ExpressionBinder, cast_to
-from sqlfront_planner.binder.functions import aggregate_bounds, ordered_sets
+from sqlfront_planner.binder.functions import aggregate_bounds, ordered_sets, sketch_calls
 from sqlfront_planner.binder.scope import columns_of_star
 from sqlfront_planner.binder.trees.handlers import failure, handles, refuse_unknown, unsupported
 from sqlfront_planner.expressions.rewriting import is_deterministic
@@ -46,6 +46,7 @@ LISTS: Final = frozenset({"collect_list", "collect_set", "array_agg", "collect_u
 _COMPARING: Final = frozenset({"min", "max", "min_by", "max_by"})
 #: Aggregates that Spark, unlike this binder, accepts over TIMESTAMP (sums).
 _SUMS: Final = frozenset({"sum", "avg", "mean", "try_sum", "try_avg"})
+_TOP_K: Final = frozenset({"approx_top_k", "approx_top_k_accumulate", "approx_top_k_combine"})
 _PERCENTILES: Final = frozenset(
     {"percentile", "percentile_approx", "approx_percentile"} | ordered_sets.PERCENTILES
 )
@@ -206,10 +207,11 @@ def aggregate_call(
     most = None if entry.variadic else len(entry.arguments)
     call_arguments.check_count(name, len(operands), least, most, node)
     _check_allowed(binder, entry, operands, node)
+    coerce = sketch_calls.coerce if name in _TOP_K else call_arguments.coerce
     arguments = constant_arguments(
         binder,
         entry.constants,
-        call_arguments.coerce(binder, name, kinds, operands, node),
+        coerce(binder, name, kinds, operands, node),
         node,
         entry.constant_condition,
     )

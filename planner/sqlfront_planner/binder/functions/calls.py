@@ -26,6 +26,7 @@ from sqlfront_planner.binder.expressions.columns import field_of
 from sqlfront_planner.binder.expressions.conditionals import CONDITIONAL_FUNCTIONS
 from sqlfront_planner.binder.expressions.expression_binder import ExpressionBinder
 from sqlfront_planner.binder.expressions.operators import arithmetic, concatenation
+from sqlfront_planner.binder.functions import sketch_calls
 from sqlfront_planner.binder.functions.aggregates import bind_aggregate, bind_grouping_call
 from sqlfront_planner.binder.functions.constructors import CONSTRUCTORS
 from sqlfront_planner.binder.functions.date_functions import DATE_FUNCTIONS
@@ -299,6 +300,10 @@ def _typeof(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
     return Literal(STRING, types.ddl(binder.bind(node.expressions[0]).type))
 
 
+def _approx_top_k_estimate(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
+    return sketch_calls.bind_estimate(binder, node)
+
+
 #: Functions that the binder turns into other expressions.
 SPECIAL: Final[CallBinders] = {
     **CONDITIONAL_FUNCTIONS,
@@ -317,6 +322,7 @@ SPECIAL: Final[CallBinders] = {
     **{name: (_cast_function(kind), 1, 1) for name, kind in CAST_FUNCTIONS.items()},
     **{name: (_run_value(kind, shown), 0, 0) for name, (kind, shown) in RUN_VALUES.items()},
     **{name: (_arithmetic_function(name), 2, 2) for name in _ARITHMETIC_FUNCTIONS},
+    "approx_top_k_estimate": (_approx_top_k_estimate, 1, 2),
     "assert_true": (_assert_true, 1, 2),
     "concat": (_concat, 0, None),
     "grouping": (bind_grouping_call, 1, 1),

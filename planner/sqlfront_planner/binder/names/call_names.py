@@ -105,6 +105,7 @@ _DEFAULTS: Final[dict[str, tuple[int, tuple[str, ...]]]] = {
     "variant_set": (3, ("true",)),
     "try_variant_set": (3, ("true",)),
     "variant_strip_nulls": (1, ("true",)),
+    "approx_top_k_estimate": (1, ("5",)),
     "hll_union": (2, ("false",)),
     "theta_union": (2, ("12",)),
     "vector_norm": (1, ("2.0",)),

@@ -8,4 +8,4 @@ travel between a partial and a final aggregation like any batch, and a window ca
 
 from sqlfront_values.lazy_modules import lazy_submodules
 
-lazy_submodules(__name__, "variant_schemas")
+lazy_submodules(__name__, "top_k", "variant_schemas")

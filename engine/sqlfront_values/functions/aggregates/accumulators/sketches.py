@@ -1,7 +1,7 @@
 """Aggregates of sketches: a state holds values that aren't in a sketch yet, beside the bytes of one."""
 
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Callable, Sequence
+from typing import Final, TypeAlias
 
 import msgspec
 import numpy as np
@@ -20,9 +20,26 @@ from sqlfront_values.types import BINARY, physical
 #: Values up to which a group's values stay a list when states are merged.
 _FEW: Final = 256
 
+#: From the arguments to the values that a sketch is made of, with their groups.
+Reader: TypeAlias = Callable[[Groups, Sequence[pa.Array]], tuple[Groups, pa.Array]]
+#: From the results of the groups' sketches to the column of results.
+Writer: TypeAlias = Callable[[list[object]], pa.Array]
+
+
+def read_values(groups: Groups, arguments: Sequence[pa.Array]) -> tuple[Groups, pa.Array]:
+    """Return the only argument's values that aren't null."""
+    groups, (values,) = without_nulls(groups, arguments)
+    return groups, values
+
+
+def write_binaries(results: list[object]) -> pa.Array:
+    """Return the results, which are bytes."""
+    return from_values(results, BINARY)
+
 
 class Sketches(msgspec.Struct, frozen=True):
-    """An accumulator that makes a sketch of the values of each group; ``type`` is the values' logical type.
+    """An accumulator that makes a sketch of the values of each group; ``type`` is the logical type of the
+    values that ``read`` finds in the arguments.
 
     A state has the bytes of a sketch, or null, and the values behind those of the sketch, in their order. So
     the values of all states that come from one instance go into one sketch in the order of the rows, as in
@@ -33,6 +50,8 @@ class Sketches(msgspec.Struct, frozen=True):
     family: SketchFamily
     type: pa.DataType
     unique: bool = False
+    read: Reader = read_values
+    write: Writer = write_binaries
     streamed: bool = False
 
     @property
@@ -40,7 +59,7 @@ class Sketches(msgspec.Struct, frozen=True):
         return (BINARY, physical(pa.list_(self.type)))
 
     def update(self, groups: Groups, arguments: Sequence[pa.Array]) -> list[pa.Array]:
-        groups, (values,) = without_nulls(groups, arguments)
+        groups, values = self.read(groups, arguments)
         return [pa.nulls(groups.size, BINARY), self._lists(groups, values)]
 
     def merge(self, groups: Groups, states: Sequence[pa.Array]) -> list[pa.Array]:
@@ -55,11 +74,11 @@ class Sketches(msgspec.Struct, frozen=True):
         return [from_values(merged, BINARY), to_lists(nothing, [values.slice(0, 0)])[0]]
 
     def finish(self, states: Sequence[pa.Array]) -> pa.Array:
-        results: list[bytes] = []
+        results: list[object] = []
         for row in range(len(states[0])):
             check()
             results.append(self.family.result(self._folded(states, np.array([row])), streamed=self.streamed))
-        return from_values(results, BINARY)
+        return self.write(results)
 
     def _lists(self, groups: Groups, values: pa.Array) -> pa.Array:
         """Return the values of each group as a list, in the order of the rows."""
