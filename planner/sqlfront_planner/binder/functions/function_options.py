@@ -1,4 +1,5 @@
-"""Arguments of the functions over JSON and CSV texts that are constants: schemas, and options in a map."""
+"""Arguments of the functions over JSON, CSV and XML texts that are constants: schemas, and maps of
+options."""
 
 import json
 
@@ -59,6 +60,9 @@ def given_options(binder: ExpressionBinder, options: exp.Expr, node: exp.Expr) -
     for key, value in zip(bound.arguments[::2], bound.arguments[1::2], strict=True):
         texts = [_constant_text(binder, part, node) for part in (key, value)]
         given[texts[0]] = texts[1]
+    if 2 * len(given) < len(bound.arguments):
+        # The map itself refuses a key that is there twice, or takes the last.
+        evaluate_scalar(bound, binder.context.settings.evaluation)
     return given
 
 
@@ -87,8 +91,8 @@ def argument_text(binder: ExpressionBinder, shown: str, argument: exp.Expr, node
 
 
 def schema_call(binder: ExpressionBinder, form: str, node: exp.Anonymous) -> Expr:
-    """Return the call of schema_of_json or schema_of_csv (``form`` is ``json`` or ``csv``), whose text must
-    be a constant."""
+    """Return the call of schema_of_json, schema_of_csv or schema_of_xml (``form`` is ``json``, ``csv`` or
+    ``xml``), whose text must be a constant."""
     text, *rest = node.expressions
     options = given_options(binder, rest[0], node) if rest else {}
     name = f"schema_of_{form}"
@@ -134,8 +138,8 @@ def check_corrupt_field(kind: pa.StructType, name: str, node: exp.Expr) -> None:
 
 
 def reading_call(name: str, kind: pa.DataType, operand: Expr, schema: str, options: dict[str, str]) -> Expr:
-    """Return the call of from_json or from_csv with a result of the type ``kind``; ``schema`` is the type's
-    text in the query."""
+    """Return the call of from_json, from_csv or from_xml with a result of the type ``kind``; ``schema`` is
+    the type's text in the query."""
     arguments: tuple[Expr, ...] = (operand, Literal(STRING, schema), Literal(STRING, json.dumps(options)))
     if types.holds_own(kind):
         # The physical form of the result doesn't tell the units of intervals.

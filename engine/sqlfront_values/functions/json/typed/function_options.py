@@ -5,6 +5,8 @@ from typing import Final
 
 from sqlfront_values.errors import NotSupportedError, ProgrammingError
 from sqlfront_values.functions.json.typed.settings import JsonSettings, json_settings
+from sqlfront_values.functions.rowwise import invalid_zone
+from sqlfront_values.zones.names import zone_of
 
 #: Options that change how texts are read, in lower case.
 _READ: Final = frozenset(
@@ -42,5 +44,13 @@ def read_settings(options: Mapping[str, str]) -> JsonSettings:
 
 
 def zone_of_options(options: Mapping[str, str], zone: str) -> str:
-    """Return the time zone of the option timeZone; ``zone``, the session's, if it isn't given."""
-    return next((value for key, value in options.items() if key.lower() == _TIME_ZONE), zone)
+    """Return the time zone of the option timeZone; ``zone``, the session's, if it isn't given. Raises
+    INVALID_TIMEZONE."""
+    given = next((value for key, value in options.items() if key.lower() == _TIME_ZONE), None)
+    if given is None:
+        return zone
+    try:
+        zone_of(given)
+    except ValueError:
+        raise invalid_zone(given) from None
+    return given
