@@ -1,5 +1,5 @@
-"""Functions over JSON and CSV texts, live: sqlfront reads and writes random texts as Spark does, or says that
-it doesn't."""
+"""Functions over JSON, CSV and XML texts, live: sqlfront reads and writes random texts as Spark does, or says
+that it doesn't."""
 
 import os
 from collections.abc import Callable
@@ -7,7 +7,7 @@ from typing import Final
 
 import pytest
 
-from tests.oracle import structured_texts
+from tests.oracle import structured_texts, xml_texts
 from tests.oracle.answers import Failure, difference
 from tests.oracle.spark import SparkOracle
 from tests.oracle.subject import Subject
@@ -18,6 +18,8 @@ QUERIES: Final[dict[str, Callable[[str], str]]] = {
     "from_json": structured_texts.from_json,
     "from_csv": structured_texts.from_csv,
     "to_csv": structured_texts.to_csv,
+    "from_xml": xml_texts.from_xml,
+    "schema_of_xml": xml_texts.schema_of_xml,
 }
 #: Queries of one function in one test.
 _SOME: Final = 8

@@ -316,6 +316,7 @@ AREAS: Final = (
     "time.texts",
     "time.truncating",
     "time.windows",
+    "xml.reading",
     "xml.writing",
     "xml.xpath",
     "variants.editing",

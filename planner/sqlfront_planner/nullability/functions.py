@@ -32,7 +32,7 @@ ALWAYS: Final = frozenset(
     try_aes_decrypt
 
     xpath xpath_boolean xpath_double xpath_float xpath_int xpath_long xpath_number xpath_short xpath_string
-    from_json get_json_object json_array_length json_object_keys to_csv to_json to_xml
+    from_json from_xml get_json_object json_array_length json_object_keys to_csv to_json to_xml
 
     from_unixtime next_day trunc date_trunc try_to_date try_to_timestamp try_make_timestamp
     try_make_timestamp_ltz try_make_timestamp_ntz

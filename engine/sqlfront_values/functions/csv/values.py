@@ -12,6 +12,7 @@ import pyarrow as pa
 from sqlfront_values.arrow import kernels as pc
 from sqlfront_values.arrow.arrays import from_values, scalar
 from sqlfront_values.casts import compile_cast
+from sqlfront_values.casts.parsing import parse_single
 from sqlfront_values.casts.texts import try_cast
 from sqlfront_values.errors import NotSupportedError
 from sqlfront_values.functions.csv.settings import CsvSettings
@@ -76,7 +77,7 @@ def values(texts: pa.Array, kind: pa.DataType, settings: CsvSettings, zone: str)
     if kind == BOOLEAN:
         return _one_by_one(texts, kind, java_boolean)
     if is_decimal(kind):
-        return _mixed(texts, kind, _DECIMAL, lambda text: _fitted(text, kind.precision, kind.scale))
+        return _mixed(texts, kind, _DECIMAL, lambda text: fitted_decimal(text, kind.precision, kind.scale))
     if is_interval(kind) or is_time(kind):
         return try_cast(texts, kind)
     raise NotSupportedError(f"CSV: columns of type {ddl(kind)}")
@@ -161,16 +162,19 @@ def _float(text: str, kind: pa.DataType, settings: CsvSettings) -> float | None:
         return float("-inf")
     if text == settings.infinity:
         return float("inf")
+    return java_float(text) if kind == DOUBLE else java_single(text)
+
+
+def java_single(text: str) -> float | None:
+    """Parse a number as Float.parseFloat does, in the forms of :func:`java_float`; None for an invalid text.
+    Raises NotSupportedError for a number in hexadecimal."""
     number = java_float(text)
-    if number is None or kind == DOUBLE:
-        return number
+    if number is None:
+        return None
     bare = text.strip(_WHITE).rstrip("fFdD")
     if "x" in bare.lower():
-        raise NotSupportedError("CSV: hexadecimal texts in columns of type FLOAT")
-    if bare.lstrip("+-") in ("NaN", "Infinity"):
-        return number
-    single = try_cast(from_values([bare], STRING), FLOAT)[0].as_py()
-    return float(single)
+        raise NotSupportedError("Hexadecimal texts of the type FLOAT are not supported")
+    return number if bare.lstrip("+-") in ("NaN", "Infinity") else parse_single(bare)
 
 
 def java_decimal(text: str) -> Decimal | None:
@@ -184,7 +188,7 @@ def java_decimal(text: str) -> Decimal | None:
         return None
 
 
-def _fitted(text: str, precision: int, scale: int) -> Decimal | None:
+def fitted_decimal(text: str, precision: int, scale: int) -> Decimal | None:
     """Return the decimal in ``text``, of which Spark ignores the commas, rounded half up to ``scale`` digits;
     None if the text is not a decimal or needs more than ``precision`` digits."""
     number = java_decimal(text.replace(",", ""))

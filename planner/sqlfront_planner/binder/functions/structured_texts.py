@@ -1,4 +1,4 @@
-"""Binding of the functions over JSON and CSV texts whose schema and options are constants."""
+"""Binding of the functions over JSON, CSV and XML texts whose schema and options are constants."""
 
 import json
 from typing import Final
@@ -24,6 +24,7 @@ from sqlfront_values.functions.csv.options import check_readable, function_setti
 from sqlfront_values.functions.csv.settings import CsvMode
 from sqlfront_values.functions.json.typed.function_options import read_settings
 from sqlfront_values.functions.json.typed.settings import JsonMode
+from sqlfront_values.functions.xml.typed.settings import XmlMode, xml_settings
 from sqlfront_values.types import STRING
 
 
@@ -43,17 +44,25 @@ def _from_json(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
 
 
 def _check_schema(name: str, kind: pa.DataType, node: exp.Expr) -> None:
-    head = f'Cannot resolve "{name}" due to data type mismatch: Input schema "{types.sql_name(kind)}"'
     if not pa.types.is_nested(kind) and not types.is_variant(kind):
         raise failure(
             "DATATYPE_MISMATCH.INVALID_JSON_SCHEMA",
-            f"{head} must be a struct, an array, a map or a variant.",
+            f"{_schema_mismatch(name, kind)} must be a struct, an array, a map or a variant.",
             node,
         )
+    _check_map_keys("INVALID_JSON_MAP_KEY_TYPE", name, kind, node)
+
+
+def _schema_mismatch(name: str, kind: pa.DataType) -> str:
+    return f'Cannot resolve "{name}" due to data type mismatch: Input schema "{types.sql_name(kind)}"'
+
+
+def _check_map_keys(condition: str, name: str, kind: pa.DataType, node: exp.Expr) -> None:
+    """Raise the subclass ``condition`` of DATATYPE_MISMATCH for a map whose keys aren't texts."""
     if not _has_text_keys(kind):
         raise failure(
-            "DATATYPE_MISMATCH.INVALID_JSON_MAP_KEY_TYPE",
-            f"{head} can only contain STRING as a key type for a MAP.",
+            f"DATATYPE_MISMATCH.{condition}",
+            f"{_schema_mismatch(name, kind)} can only contain STRING as a key type for a MAP.",
             node,
         )
 
@@ -119,6 +128,34 @@ def _to_csv(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
     return Call(STRING, "to_csv", (operand, Literal(STRING, json.dumps(options))))
 
 
+def _from_xml(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
+    text, schema, *rest = node.expressions
+    written, kind = schema_of(binder, schema, node)
+    options = given_options(binder, rest[0], node) if rest else {}
+    name = f"from_xml({binder.name(text)})"
+    if not pa.types.is_struct(kind) and not types.is_variant(kind):
+        raise failure(
+            "DATATYPE_MISMATCH.INVALID_XML_SCHEMA",
+            f"{_schema_mismatch(name, kind)} must be a struct or a variant.",
+            node,
+        )
+    _check_map_keys("INVALID_XML_MAP_KEY_TYPE", name, kind, node)
+    operand = argument_text(binder, name, text, node)
+    settings = xml_settings(options)
+    check_mode("from_xml", drops=settings.mode is XmlMode.DROPMALFORMED, node=node)
+    if pa.types.is_struct(kind):
+        check_corrupt_field(kind, settings.corrupt_column, node)
+    return reading_call("from_xml", kind, operand, written, options)
+
+
+def _schema_of_xml(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
+    call = schema_call(binder, "xml", node)
+    options = given_options(binder, node.expressions[1], node) if len(node.expressions) > 1 else {}
+    drops = xml_settings(options).mode is XmlMode.DROPMALFORMED
+    check_mode("schema_of_xml", drops=drops, node=node)
+    return call
+
+
 def _to_xml(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
     struct, *rest = node.expressions
     options = given_options(binder, rest[0], node) if rest else {}
@@ -142,5 +179,7 @@ STRUCTURED_TEXTS: Final[CallBinders] = {
     "from_csv": (_from_csv, 2, 3),
     "schema_of_csv": (_schema_of_csv, 1, 2),
     "to_csv": (_to_csv, 1, 2),
+    "from_xml": (_from_xml, 2, 3),
+    "schema_of_xml": (_schema_of_xml, 1, 2),
     "to_xml": (_to_xml, 1, 2),
 }

@@ -129,7 +129,10 @@ _CAST_FUNCTIONS: Final = frozenset(
 )
 #: Functions whose constant arguments, a schema or options, are not displayed.
 _FIRST_ONLY: Final = frozenset(
-    {"from_csv", "from_json", "schema_of_csv", "schema_of_json", "to_csv", "to_json", "to_xml"}
+    {
+        *("from_csv", "from_json", "from_xml", "schema_of_csv", "schema_of_json", "schema_of_xml"),
+        *("to_csv", "to_json", "to_xml"),
+    }
 )
 _PLAIN_NAME: Final = re.compile("[a-zA-Z_][a-zA-Z0-9_]*")
 #: Functions whose first argument may be a unit, by the name as written; the function with a unit.

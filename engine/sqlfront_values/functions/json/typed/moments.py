@@ -4,11 +4,10 @@ read texts."""
 import re
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Final, NoReturn
+from typing import Final, NoReturn, Protocol
 
 from sqlfront_values.casts.datetimes import parse_date, parse_timestamp
 from sqlfront_values.errors import NotSupportedError
-from sqlfront_values.functions.json.typed.settings import JsonSettings
 from sqlfront_values.functions.rowwise import local_instant
 from sqlfront_values.functions.time.parsing import parser
 from sqlfront_values.java.civil import MICROS_PER_DAY, MICROS_PER_SECOND
@@ -28,12 +27,30 @@ _MAX_INT: Final = 2**31
 _KEPT: Final = 4096
 
 
-def date_reader(settings: JsonSettings) -> Reader:
+class Formats(Protocol):
+    """The options for the formats of moments: Spark's patterns, None = texts are read as Spark's casts read
+    them."""
+
+    @property
+    def date_format(self) -> str | None:
+        """The option dateFormat."""
+
+    @property
+    def timestamp_format(self) -> str | None:
+        """The option timestampFormat."""
+
+    @property
+    def timestamp_ntz_format(self) -> str | None:
+        """The option timestampNTZFormat."""
+
+
+def date_reader(settings: Formats, *, lenient: bool = True) -> Reader:
     """Return a function that reads a text as a date, in days since 1970: by the option dateFormat if it is
-    given, else as Spark's cast. The function raises ValueError for a malformed text."""
+    given, else as Spark's cast. The function raises ValueError for a malformed text. ``lenient``: without the
+    option, ``GMT`` inside of a text is ignored and numbers are days, as in old Spark versions."""
     pattern = settings.date_format
     if pattern is None:
-        return lru_cache(_KEPT)(_cast_date)
+        return lru_cache(_KEPT)(_cast_date if lenient else parse_date)
     parse = parser(pattern)
     return lru_cache(_KEPT)(lambda text: parse(text).local // MICROS_PER_DAY)
 
@@ -56,7 +73,7 @@ def _cast_date(text: str) -> int:
     return days
 
 
-def timestamp_reader(settings: JsonSettings, zone: str, *, lenient: bool = True) -> Reader:
+def timestamp_reader(settings: Formats, zone: str, *, lenient: bool = True) -> Reader:
     """Return a function that reads a text as a timestamp, in microseconds since 1970: by the option
     timestampFormat if it is given, else as Spark's cast. Texts without a zone are in ``zone``. The function
     raises ValueError for a malformed text. ``lenient``: without the option, ``GMT`` inside of a text is
@@ -97,7 +114,7 @@ def _refuse_clock(text: str) -> NoReturn:
     raise NotSupportedError(f"A time without a date as a TIMESTAMP ('{text}') is not supported.") from None
 
 
-def timestamp_ntz_reader(settings: JsonSettings) -> Reader:
+def timestamp_ntz_reader(settings: Formats) -> Reader:
     """Return a function that reads a text as a timestamp without time zone, in microseconds since 1970: by
     the option timestampNTZFormat if it is given, else as Spark's cast. The function raises ValueError for a
     malformed text, and for a text with a zone."""
@@ -122,7 +139,7 @@ def timestamp_ntz_reader(settings: JsonSettings) -> Reader:
     return lru_cache(_KEPT)(cast)
 
 
-def is_timestamp(settings: JsonSettings) -> Callable[[str], bool]:
+def is_timestamp(settings: Formats) -> Callable[[str], bool]:
     """Return a function that tells whether schema inference (inferTimestamp) regards a text as a
     timestamp."""
     read = timestamp_reader(settings, "UTC", lenient=False)
