@@ -5,8 +5,11 @@ bytes of an object or array are those of its entries behind a header.
 """
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from decimal import Decimal
+from functools import lru_cache
+from itertools import accumulate
+from operator import itemgetter
 from typing import Final
 
 from sqlfront_values.arrow.variant_rows import NO_NAMES, packed
@@ -38,6 +41,11 @@ _DOUBLE: Final = struct.Struct("<Bd").pack
 _SINGLE: Final = struct.Struct("<Bf").pack
 _SIZED: Final = struct.Struct("<BI").pack
 _MOST_DIGITS: Final = 38
+#: Entries of the largest object or array whose count takes a byte.
+_MOST_SMALL: Final = 255
+_NO_FIELDS: Final = bytes([OBJECT, 0, 0])
+#: The first byte of a short string, by the string's length in bytes.
+_SHORT: Final = [bytes([size << 2 | layout.SHORT_STRING]) for size in range(MAX_SHORT_STRING + 1)]
 
 
 class VariantKeyError(ValueError):
@@ -139,7 +147,7 @@ def string(value: str) -> bytes:
     refuses."""
     raw = value.encode()
     if len(raw) <= MAX_SHORT_STRING:
-        return bytes([len(raw) << 2 | layout.SHORT_STRING]) + raw
+        return _SHORT[len(raw)] + raw
     return _SIZED(layout.LONG_STRING << 2, len(raw)) + raw
 
 
@@ -167,7 +175,7 @@ def array(values: Sequence[bytes]) -> bytes:
     """Return an array of encoded values as a variant's value."""
     data = b"".join(values)
     offset_size = _size(len(data))
-    large = len(values) > 255
+    large = len(values) > _MOST_SMALL
     first = large << 4 | (offset_size - 1) << 2 | ARRAY
     return b"".join((bytes([first]), _count(len(values), large), _offsets(values, offset_size), data))
 
@@ -184,11 +192,7 @@ def _count(count: int, large: bool) -> bytes:
 
 def _offsets(values: Sequence[bytes], size: int) -> bytes:
     """Return the values' offsets, and the end of the last, as integers of ``size`` bytes."""
-    offsets, end = [0], 0
-    for value in values:
-        end += len(value)
-        offsets.append(end)
-    return _packed_numbers(offsets, size)
+    return _packed_numbers([0, *accumulate(map(len, values))], size)
 
 
 def _packed_numbers(numbers: Sequence[int], size: int) -> bytes:
@@ -214,31 +218,15 @@ class VariantBuilder:
     def object(self, fields: list[tuple[str, int, bytes]]) -> bytes:
         """Return an object as a variant's value. ``fields``: the name, id and encoded value of each, in the
         order in which their values are stored. Raises VariantKeyError."""
-        values = [value for _, _, value in fields]
+        if not fields:
+            return _NO_FIELDS
+        names, ids, values = zip(*fields, strict=True)
+        order, head = _layout(names, ids)
         data = b"".join(values)
-        offset_size = _size(len(data))
-        large = len(fields) > 255
-        ids = [number for _, number, _ in fields]
-        if len(fields) > 1:
-            names = [name for name, _, _ in fields]
-            order = _order(names)
-            offsets, end = [], 0
-            for value in values:
-                offsets.append(end)
-                end += len(value)
-            ordered = [offsets[place] for place in order]
-            ids = [ids[place] for place in order]
-            if len(set(ids)) < len(ids):
-                raise VariantKeyError(
-                    next(names[order[at]] for at in range(1, len(ids)) if ids[at] == ids[at - 1])
-                )
-            places = _packed_numbers([*ordered, end], offset_size)
-        else:
-            places = _offsets(values, offset_size)
-        id_size = integer_size(max(ids, default=0))
-        first = large << 6 | (id_size - 1) << 4 | (offset_size - 1) << 2 | OBJECT
-        head = bytes([first])
-        return b"".join((head, _count(len(fields), large), _packed_numbers(ids, id_size), places, data))
+        offsets = [0, *accumulate(map(len, values))]
+        size = _size(offsets[-1])
+        first = bytes([head[0] | (size - 1) << 2])
+        return b"".join((first, head[1:], _packed_numbers(order(offsets), size), data))
 
     def copied(self, variant: Variant) -> bytes:
         """Return a part of another variant as a value of this one, as Spark's ``appendVariant`` does: with
@@ -260,11 +248,7 @@ class VariantBuilder:
         a surrogate pair."""
         if not self._ids:
             return NO_NAMES
-        names = [name.encode() for name in self._ids]
-        data = b"".join(names)
-        size = _size(max(len(data), len(names)))
-        first = bytes([layout.VERSION | (size - 1) << 6])
-        return b"".join((first, len(names).to_bytes(size, "little"), _offsets(names, size), data))
+        return _dictionary(tuple(self._ids))
 
     def row(self, value: bytes) -> bytes:
         """Return the row (:mod:`sqlfront_values.arrow.variant_rows`) for an encoded value. Raises
@@ -272,6 +256,34 @@ class VariantBuilder:
         if len(value) > MAX_SIZE:
             raise VariantSizeError
         return packed(value, self.metadata())
+
+
+@lru_cache(maxsize=1024)
+def _layout(
+    names: tuple[str, ...], ids: tuple[int, ...]
+) -> tuple[Callable[[Sequence[int]], Sequence[int]], bytes]:
+    """Return how an object with these fields begins, but for the size of the offsets, and a function that
+    takes the offsets of the fields, and the end of the last, to the order of the names. Raises
+    VariantKeyError."""
+    order = _order(names)
+    ordered = [ids[place] for place in order]
+    if len(set(ordered)) < len(ordered):
+        raise VariantKeyError(
+            next(names[order[at]] for at in range(1, len(ids)) if ordered[at] == ordered[at - 1])
+        )
+    large, id_size = len(names) > _MOST_SMALL, integer_size(max(ids))
+    first = large << 6 | (id_size - 1) << 4 | OBJECT
+    head = b"".join((bytes([first]), _count(len(names), large), _packed_numbers(ordered, id_size)))
+    return itemgetter(*order, len(names)), head
+
+
+@lru_cache(maxsize=1024)
+def _dictionary(names: tuple[str, ...]) -> bytes:
+    encoded = [name.encode() for name in names]
+    data = b"".join(encoded)
+    size = _size(max(len(data), len(names)))
+    first = bytes([layout.VERSION | (size - 1) << 6])
+    return b"".join((first, len(names).to_bytes(size, "little"), _offsets(encoded, size), data))
 
 
 def _order(names: Sequence[str]) -> list[int]:

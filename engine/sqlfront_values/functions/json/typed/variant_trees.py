@@ -5,6 +5,7 @@ A text is read by Python's JSON reader, which is quick, and anew by the tokens o
 the end of the first value. Both give a tree of Python values, which is then encoded."""
 
 import json
+from collections.abc import Callable
 from typing import Final, NoReturn
 
 from sqlfront_values.functions.json.scanner import (
@@ -22,23 +23,24 @@ from sqlfront_values.variants import building
 _STANDARD: Final = Liberties(single_quotes=False, words_for_numbers=False)
 
 
-class _Number(str):
-    """The text of a number that isn't an integer."""
-
-    __slots__ = ()
-
-
-class _Members(tuple[tuple[str, object], ...]):
-    """The members of an object, repeated names included."""
-
-    __slots__ = ()
+#: The members of an object, repeated names included.
+_Members = tuple[tuple[str, object], ...]
 
 
 def _refuse(word: str) -> NoReturn:
     raise JsonSyntaxError(word)
 
 
-_DECODER: Final = json.JSONDecoder(object_pairs_hook=_Members, parse_float=_Number, parse_constant=_refuse)
+def _number(text: str) -> bytes:
+    """Encode a number."""
+    if len(text) > MAX_DIGITS and sum(map(str.isdigit, text)) > MAX_DIGITS:
+        raise JsonSyntaxError("a number is too long")
+    return building.number(text)
+
+
+#: A reader whose values are None, bool, int and str, other numbers in bytes, encoded, lists for arrays, and
+#: tuples of members for objects.
+_DECODER: Final = json.JSONDecoder(object_pairs_hook=tuple, parse_float=_number, parse_constant=_refuse)
 
 
 def variant_of_text(text: str) -> bytes:
@@ -67,39 +69,40 @@ def _row(tree: object) -> bytes:
     return builder.row(_encoded(tree, builder, 0))
 
 
-@deep
 def _encoded(value: object, builder: building.VariantBuilder, depth: int) -> bytes:
     """Encode a value as :data:`_DECODER` gives it; ``depth``: the objects and arrays around the value."""
-    match value:
-        case _Number():
-            return _number(value)
-        case str():
-            return building.string(value)
-        case bool():
-            return building.boolean(value)
-        case int():
-            return building.integer(value) if -(1 << 63) <= value < 1 << 63 else _number(str(value))
-        case None:
-            return building.NULL
-        case _ if depth >= MAX_DEPTH:
-            raise JsonSyntaxError("nested too deep")
-        case _Members():
-            fields = []
-            for name, item in value:
-                if len(name) > MAX_NAME:
-                    raise JsonSyntaxError("a name is too long")
-                number = builder.id_of(name)
-                fields.append((name, number, _encoded(item, builder, depth + 1)))
-            return builder.object(fields)
-        case _:
-            assert isinstance(value, list)
-            return building.array([_encoded(item, builder, depth + 1) for item in value])
+    encode = _ATOMS.get(type(value))
+    return _encoded_items(value, builder, depth) if encode is None else encode(value)
 
 
-def _number(text: str) -> bytes:
-    if len(text) > MAX_DIGITS and sum(map(str.isdigit, text)) > MAX_DIGITS:
-        raise JsonSyntaxError("a number is too long")
-    return building.number(text)
+@deep
+def _encoded_items(value: object, builder: building.VariantBuilder, depth: int) -> bytes:
+    """Encode an object or array."""
+    if depth >= MAX_DEPTH:
+        raise JsonSyntaxError("nested too deep")
+    if type(value) is tuple:
+        fields = []
+        for name, item in value:
+            if len(name) > MAX_NAME:
+                raise JsonSyntaxError("a name is too long")
+            number = builder.id_of(name)
+            fields.append((name, number, _encoded(item, builder, depth + 1)))
+        return builder.object(fields)
+    assert isinstance(value, list)
+    return building.array([_encoded(item, builder, depth + 1) for item in value])
+
+
+def _integer(value: int) -> bytes:
+    return building.integer(value) if -(1 << 63) <= value < 1 << 63 else _number(str(value))
+
+
+_ATOMS: Final[dict[type, Callable[..., bytes]]] = {
+    bytes: lambda value: value,
+    str: building.string,
+    bool: building.boolean,
+    int: _integer,
+    type(None): lambda value: building.NULL,
+}
 
 
 def _tree(tokens: JsonTokens) -> object:
@@ -120,7 +123,7 @@ def _tree(tokens: JsonTokens) -> object:
                 if token is Token.END_OBJECT or token is Token.END_ARRAY:
                     items = open_values.pop()
                     names.pop()
-                    value = _Members(items) if token is Token.END_OBJECT else items  # type: ignore[arg-type]
+                    value = tuple(items) if token is Token.END_OBJECT else items
                 else:
                     value = _atom(tokens)
                 if not open_values:
@@ -141,7 +144,7 @@ def _atom(tokens: JsonTokens) -> object:
         case Token.STRING:
             return _paired(tokens.text())
         case Token.INTEGER | Token.FRACTION:
-            return _Number(tokens.text())
+            return _number(tokens.text())
         case Token.TRUE | Token.FALSE:
             return tokens.token is Token.TRUE
         case Token.NULL:
