@@ -4,7 +4,7 @@ import json
 import re
 from enum import Enum
 from functools import lru_cache
-from typing import Final
+from typing import Final, TypeGuard
 
 import pyarrow as pa
 
@@ -12,6 +12,7 @@ from sqlfront_values.arrow.forms import Datum
 from sqlfront_values.errors import spark_error
 from sqlfront_values.functions import growth
 from sqlfront_values.functions.json.column_writing import ColumnWriter
+from sqlfront_values.functions.json.path_columns import PathReader, Steps
 from sqlfront_values.functions.json.value_writing import writer
 from sqlfront_values.functions.json.values import (
     JsonError,
@@ -187,6 +188,21 @@ def _get_json_object(text: str, path: str) -> str | None:
     return found[0] if found and well_formed(found[0]) == found[0] else None
 
 
+@columnar
+def _get_json_objects(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
+    texts, path = arguments
+    steps = parse_path(path.as_py()) if isinstance(path, pa.Scalar) and path.is_valid else None
+    if isinstance(texts, pa.Array) and steps and _is_simple(steps):
+        text = path.as_py()
+        return PathReader(steps, lambda row: _get_json_object(row, text)).column(texts)
+    return by_row(_get_json_object, arguments, invocation)
+
+
+def _is_simple(steps: Path) -> TypeGuard[Steps]:
+    """Return whether the path consists of names and indexes, and begins with a name."""
+    return isinstance(steps[0], str) and not any(isinstance(step, PathStep) for step in steps)
+
+
 # ---- to JSON
 
 
@@ -210,7 +226,7 @@ register(
         "get_json_object",
         (STRING, STRING),
         STRING,
-        row_kernel(_get_json_object),
+        _get_json_objects,
         exact=(0, 1),
         example=("get_json_object('{\"a\":[1,2]}', '$.a[1]')", "'2'"),
     ),

@@ -1,12 +1,12 @@
 """Columns of JSON texts, read into structs by Arrow's reader where it certainly gives Spark's values."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Final
 
 import numpy as np
 import pyarrow as pa
 
-from sqlfront_values.arrow.arrays import from_numpy, valid_mask
+from sqlfront_values.arrow.arrays import bitmap, from_numpy, valid_mask
 from sqlfront_values.functions.json.typed.columns import column_of
 from sqlfront_values.functions.json.typed.quick import (
     as_lines,
@@ -23,6 +23,43 @@ from sqlfront_values.types import BIGINT, logical, physical
 #: Texts of a piece that Arrow refuses are read one by one; a longer piece is halved.
 _FEW: Final = 512
 _BETWEEN_CHECKS: Final = 256
+
+
+#: A function that reads a column of texts into a column of values; null for null.
+ReadColumn = Callable[[pa.Array], pa.Array]
+
+
+def in_pieces(
+    texts: pa.Array, quickly: Callable[[pa.Array], pa.Array | None], one_by_one: ReadColumn
+) -> pa.Array:
+    """Return the column of the values of a column of texts; null for null. ``quickly`` reads a column without
+    nulls, or returns None; a column that it doesn't read is halved, and few texts are read by
+    ``one_by_one``."""
+    if len(texts) <= _FEW:
+        return one_by_one(texts)
+    valid = valid_mask(texts)
+    pieces = list(_pieces(texts if valid is None else texts.drop_null(), quickly, one_by_one))
+    found = pieces[0] if len(pieces) == 1 else pa.concat_arrays(pieces)
+    if valid is None:
+        return found
+    places = from_numpy(np.cumsum(valid) - 1, BIGINT)
+    return found.take(pa.Array.from_buffers(BIGINT, len(texts), [bitmap(valid), places.buffers()[1]]))
+
+
+def _pieces(
+    texts: pa.Array, quickly: Callable[[pa.Array], pa.Array | None], one_by_one: ReadColumn
+) -> Iterator[pa.Array]:
+    check()
+    if len(texts) <= _FEW:
+        yield one_by_one(texts)
+        return
+    found = quickly(texts)
+    if found is not None:
+        yield found
+        return
+    middle = len(texts) // 2
+    yield from _pieces(texts.slice(0, middle), quickly, one_by_one)
+    yield from _pieces(texts.slice(middle), quickly, one_by_one)
 
 
 class ManyTexts:
@@ -47,15 +84,9 @@ class ManyTexts:
 
     def column(self, texts: pa.Array) -> pa.Array:
         """Return the column of the values of a column of texts; null for null."""
-        if self._schema is None or len(texts) <= _FEW:
+        if self._schema is None:
             return self._one_by_one(texts)
-        valid = valid_mask(texts)
-        pieces = self._pieces(texts if valid is None else texts.drop_null())
-        found = pieces[0] if len(pieces) == 1 else pa.concat_arrays(pieces)
-        if valid is None:
-            return found
-        places = from_numpy(np.cumsum(valid) - 1, BIGINT)
-        return found.take(pa.Array.from_buffers(BIGINT, len(texts), [_bits(valid), places.buffers()[1]]))
+        return in_pieces(texts, self._quickly, self._one_by_one)
 
     def _one_by_one(self, column: pa.Array) -> pa.Array:
         texts: list[str | None] = column.to_pylist()
@@ -66,16 +97,6 @@ class ManyTexts:
                 None if text is None else self._read(text) for text in texts[start : start + _BETWEEN_CHECKS]
             ]
         return column_of(values, self._kind)
-
-    def _pieces(self, texts: pa.Array) -> list[pa.Array]:
-        if len(texts) <= _FEW:
-            return [self._one_by_one(texts)]
-        check()
-        found = self._quickly(texts)
-        if found is not None:
-            return [found]
-        middle = len(texts) // 2
-        return [*self._pieces(texts.slice(0, middle)), *self._pieces(texts.slice(middle))]
 
     def _quickly(self, texts: pa.Array) -> pa.Array | None:
         """Return the column of the texts' values as Arrow reads them; None unless each text is an object that
@@ -115,7 +136,3 @@ class ManyTexts:
         if schema != self._schema and has_negative_zero(lines):
             return None
         return rows_of(lines, schema, self._settings)
-
-
-def _bits(valid: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> pa.Buffer:
-    return pa.py_buffer(np.packbits(valid, bitorder="little").tobytes())

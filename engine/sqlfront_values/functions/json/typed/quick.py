@@ -196,16 +196,23 @@ def columns_as_text(text: bytes, schema: pa.Schema) -> pa.Schema:
     """Return the schema with the type BIGINT or BOOLEAN in place of STRING for the columns whose first values
     are numbers or booleans: Spark reads their texts, which Arrow refuses to do. ``text``: a result of
     :func:`one_object_a_line`."""
-    table = _parsed(b"\n".join(text.split(b"\n", _SAMPLE)[:_SAMPLE]), None)
-    if table is None:
+    sample = types_of_first(text)
+    if sample is None:
         return schema
-    found = {field.name: field.type for field in table.schema if field.type in (BIGINT, BOOLEAN)}
+    found = {field.name: field.type for field in sample if field.type in (BIGINT, BOOLEAN)}
     return pa.schema(
         [
             field.with_type(found[field.name]) if field.type == STRING and field.name in found else field
             for field in schema
         ]
     )
+
+
+def types_of_first(text: bytes) -> pa.Schema | None:
+    """Return the types of Arrow that the first values have; None if Arrow can't read these. ``text``: a
+    result of :func:`one_object_a_line`."""
+    table = _parsed(b"\n".join(text.split(b"\n", _SAMPLE)[:_SAMPLE]), None)
+    return None if table is None else table.schema
 
 
 def _parsed(text: bytes, schema: pa.Schema | None) -> pa.Table | None:
