@@ -198,7 +198,7 @@ _VARIANTS: Final = (
     Case(
         "variants",
         "parse_json",
-        *_over("texts", "count(parse_json(j))", "count(json(j))"),
+        *_over("texts", "count(parse_json(j))", "count(j::JSON::VARIANT)"),
     ),
     Case(
         "variants",

@@ -25,8 +25,8 @@ Integers = npt.NDArray[np.int64]
 Bytes = npt.NDArray[np.uint8]
 #: Zeros behind the bytes, so that a number that begins at the last byte can be read.
 _PADDING: Final = np.zeros(8, np.uint8)
-#: Different lengths of metadata, different metadata, and entries of objects up to which columns are quick.
-_LENGTHS, _DICTIONARIES, _ENTRIES = 32, 1024, 256
+#: Different lengths of metadata, different metadata, and fields of objects up to which columns are quick.
+_LENGTHS, _DICTIONARIES, _MOST_FIELDS = 32, 1024, 256
 _HEAD: Final = np.frombuffer(packed(b"", NO_NAMES), np.uint8)
 #: Bytes of a primitive value by its first byte; 0: not fixed.
 _SIZES: Final = np.array(
@@ -84,43 +84,26 @@ class VariantParts:
         ids = np.array([_id_of(name, names) for names in self.dictionaries], np.int64)[self.names]
         may_have = (self.heads & 3 == OBJECT) & (ids >= 0)
         objects, wanted = self.only(may_have), ids[may_have]
-        sizes = objects.heads.astype(np.int64) >> 2
-        offset_size, id_size = (sizes & 3) + 1, (sizes >> 2 & 3) + 1
-        count, start = objects._counts(sizes >> 4 & 1)
-        if np.any(count > _ENTRIES):
-            raise OddVariantsError
+        entries = objects.entries()
         places = np.full(len(wanted), -1)
-        for place in range(int(count.max(initial=0))):
-            at = np.minimum(start + place * id_size, objects.ends)
-            is_found = (objects._unsigned(at, id_size) == wanted) & (place < count) & (places < 0)
-            places[is_found] = place
-        return objects._children(start + count * id_size, count, offset_size, places)
+        for place in range(int(entries.counts.max(initial=0))):
+            places[(entries.ids(place) == wanted) & (place < entries.counts) & (places < 0)] = place
+        return entries.children(places)
 
     def _element(self, index: int) -> "VariantParts":
-        arrays = self.only(self.heads & 3 == ARRAY)
-        sizes = arrays.heads.astype(np.int64) >> 2
-        count, start = arrays._counts(sizes >> 2 & 1)
-        return arrays._children(start, count, (sizes & 3) + 1, np.where(index < count, index, -1))
+        entries = self.only(self.heads & 3 == ARRAY).entries()
+        return entries.children(np.where(index < entries.counts, index, -1))
 
-    def _counts(self, large: Integers) -> tuple[Integers, Integers]:
-        """Return the numbers of entries of objects or arrays, and where the bytes behind these numbers
-        begin."""
-        size = np.where(large, 4, 1)
-        return self._unsigned(self.places + 1, size), self.places + 1 + size
+    def entries(self) -> "Entries":
+        """Return the entries of the values, which are all objects or all arrays. Raises OddVariantsError for
+        objects of very many fields."""
+        return Entries(self)
 
-    def _children(
-        self, offsets: Integers, count: Integers, size: Integers, places: Integers
-    ) -> "VariantParts":
-        """Return the children at ``places`` among the entries, -1 for none; ``offsets``: where the entries'
-        offsets, of so many bytes each, begin."""
-        body = offsets + (count + 1) * size
-        if np.any(body > self.ends):
-            raise OddVariantsError
-        found = places >= 0
-        at, size = (offsets + places * size)[found], size[found]
-        return self._at(body[found] + self._unsigned(at, size), found)
+    def children(self, parents: Integers, places: Integers) -> "VariantParts":
+        """Return the values at ``places``, which are parts of the values with the numbers ``parents``."""
+        return self._at(places, parents)
 
-    def _unsigned(self, places: Integers, sizes: Integers) -> Integers:
+    def unsigned(self, places: Integers, sizes: Integers) -> Integers:
         """Return the unsigned numbers of ``sizes`` bytes, at most 4, at the places."""
         numbers = self.data[places].astype(np.int64)
         for place in range(1, int(sizes.max(initial=1))):
@@ -207,6 +190,49 @@ class VariantParts:
         places, valid = np.zeros(length, np.int64), np.zeros(length, np.bool_)
         places[self.rows], valid[self.rows] = np.arange(len(values)), True
         return values.take(from_numpy(places, BIGINT, valid))
+
+
+class Entries:
+    """The entries of objects, or of arrays: their ``counts``, and where their numbers are stored."""
+
+    def __init__(self, parts: VariantParts) -> None:
+        self._parts = parts
+        sizes = parts.heads.astype(np.int64) >> 2
+        is_object = len(parts.heads) > 0 and int(parts.heads[0]) & 3 == OBJECT
+        self._id_size = (sizes >> 2 & 3) + 1 if is_object else np.zeros_like(sizes)
+        self._offset_size = (sizes & 3) + 1
+        count_size = np.where(sizes >> (4 if is_object else 2) & 1, 4, 1)
+        #: The number of entries of each object or array.
+        self.counts = parts.unsigned(parts.places + 1, count_size)
+        if is_object and np.any(self.counts > _MOST_FIELDS):
+            raise OddVariantsError
+        self._ids = parts.places + 1 + count_size
+        self._offsets = self._ids + self.counts * self._id_size
+        self._body = self._offsets + (self.counts + 1) * self._offset_size
+        if np.any(self._body > parts.ends):
+            raise OddVariantsError
+
+    def ids(self, place: int) -> Integers:
+        """Return the id of the name of each object's field at ``place``; undefined for objects with fewer
+        fields."""
+        at = np.minimum(self._ids + place * self._id_size, self._parts.ends)
+        return self._parts.unsigned(at, self._id_size)
+
+    def children(self, places: Integers) -> VariantParts:
+        """Return the values at ``places`` among the entries of each object or array, but where it is -1."""
+        found = np.flatnonzero(places >= 0)
+        return self._values(found, places[found])
+
+    def flat(self) -> VariantParts:
+        """Return the values of all entries, one object or array after the other."""
+        parents = np.repeat(np.arange(len(self.counts)), self.counts)
+        firsts = np.cumsum(self.counts) - self.counts
+        return self._values(parents, np.arange(len(parents)) - firsts[parents])
+
+    def _values(self, parents: Integers, places: Integers) -> VariantParts:
+        sizes = self._offset_size[parents]
+        offsets = self._parts.unsigned(self._offsets[parents] + places * sizes, sizes)
+        return self._parts.children(parents, self._body[parents] + offsets)
 
 
 def parts_of(column: pa.Array) -> VariantParts:

@@ -16,7 +16,7 @@ from sqlfront.results.boxes import column_texts, elements, spans, strings
 from sqlfront.shell.output.texts import characters, joined, pieces, rows_joined, with_nulls
 from sqlfront_values.arrow import kernels as pc
 from sqlfront_values.arrow.arrays import field_keys, from_numpy, from_values, numpy_view, valid_mask
-from sqlfront_values.functions.json.escapes import escaped
+from sqlfront_values.columns.json_escapes import escaped
 from sqlfront_values.settings import Settings
 from sqlfront_values.types import DOUBLE, STRING, TIMESTAMP_NTZ, is_string
 

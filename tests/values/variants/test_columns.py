@@ -8,6 +8,7 @@ import pytest
 
 from sqlfront_values.casts import compile_cast
 from sqlfront_values.functions.json.typed.variant_trees import variant_of_text
+from sqlfront_values.functions.json.variant_writing import column_texts
 from sqlfront_values.settings import DEFAULT_SETTINGS
 from sqlfront_values.types import (
     BIGINT,
@@ -26,6 +27,7 @@ from sqlfront_values.variants.building import rebuilt
 from sqlfront_values.variants.columns import OddVariantsError, parts_of
 from sqlfront_values.variants.paths import at_path, parse_path
 from sqlfront_values.variants.reading import variant_of
+from sqlfront_values.variants.texts import json_text
 
 _ATOMS = (
     1,
@@ -47,12 +49,14 @@ _ATOMS = (
 )
 
 
-def _value(chance: random.Random, depth: int) -> object:
+def _value(chance: random.Random, depth: int, longest: int = 300) -> object:
     kind = chance.random() if depth else 1
     if kind < 0.5:
-        return {name: _value(chance, depth - 1) for name in chance.sample("abé", chance.randrange(4))}
+        return {
+            name: _value(chance, depth - 1, longest) for name in chance.sample("abé", chance.randrange(4))
+        }
     if kind < 0.7:
-        return [_value(chance, depth - 1) for _ in range(chance.choice([0, 1, 3, 300]))]
+        return [_value(chance, depth - 1, longest) for _ in range(chance.choice([0, 1, 3, longest]))]
     return chance.choice(_ATOMS)
 
 
@@ -93,6 +97,32 @@ def test_a_column_is_cast_as_its_rows(target: pa.DataType, depth: int) -> None:
     rows = [cast(column.slice(place, 1)) for place in range(len(column))]
     found = cast(column)
     assert found.equals(pa.concat_arrays(rows))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_column_has_the_json_texts_of_its_rows(seed: int) -> None:
+    chance = random.Random(seed)
+    shapes = [random.Random(seed + place).getstate() for place in range(2)]
+    rows = []
+    for _ in range(200):
+        fixed = random.Random()
+        fixed.setstate(chance.choice(shapes))
+        rows.append(variant_of_text(json.dumps(_filled(_value(fixed, 3, longest=5), chance))))
+    column = pa.array(rows, BINARY)
+    expected = [json_text(variant_of(row), "UTC") for row in rows]
+    assert column_texts(parts_of(column)).to_pylist() == expected
+    assert column_texts(parts_of(column.slice(50))).to_pylist() == expected[50:]
+
+
+def _filled(shape: object, chance: random.Random) -> object:
+    """Return a value of the same shape with other atoms."""
+    match shape:
+        case dict():
+            return {name: _filled(value, chance) for name, value in shape.items()}
+        case list():
+            return [_filled(value, chance) for value in shape]
+        case _:
+            return chance.choice([atom for atom in _ATOMS if atom != 2**63])
 
 
 def test_damaged_bytes_are_left_to_the_rows_or_read_as_they_read_them() -> None:

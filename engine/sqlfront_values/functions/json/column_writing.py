@@ -15,8 +15,8 @@ from sqlfront_values.arrow.arrays import from_numpy, numpy_view, scalar, valid_m
 from sqlfront_values.casts import compile_cast
 from sqlfront_values.columns.batches import Integers, Mask
 from sqlfront_values.columns.joining import join_present
+from sqlfront_values.columns.json_escapes import escaped
 from sqlfront_values.columns.lists import outer, put_together, take_apart
-from sqlfront_values.functions.json.escapes import escaped
 from sqlfront_values.functions.json.value_writing import writer
 from sqlfront_values.functions.json.values import write_string
 from sqlfront_values.functions.rowwise import map_values, micros_of

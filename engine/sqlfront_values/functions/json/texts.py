@@ -21,10 +21,12 @@ from sqlfront_values.functions.json.values import (
     parse_json,
     write_json,
 )
+from sqlfront_values.functions.json.variant_writing import column_texts
 from sqlfront_values.functions.registry import Invocation, Kind, ScalarFunction, register
 from sqlfront_values.functions.rowwise import by_row, columnar, row_kernel
 from sqlfront_values.java.surrogates import well_formed
-from sqlfront_values.types import INT, STRING, is_variant, sql_name
+from sqlfront_values.types import INT, STRING, VARIANT, is_variant, sql_name
+from sqlfront_values.variants.columns import FEW_ROWS, OddVariantsError, parts_of
 
 _STRINGS: Final = pa.list_(STRING)
 
@@ -206,6 +208,16 @@ def _is_simple(steps: Path) -> TypeGuard[Steps]:
 # ---- to JSON
 
 
+def _variant_texts(column: pa.Array, invocation: Invocation) -> pa.Array:
+    if len(column) >= FEW_ROWS:
+        try:
+            parts = parts_of(column)
+            return parts.spread(column_texts(parts), len(column))
+        except (OddVariantsError, RecursionError):
+            pass
+    return by_row(writer(VARIANT, invocation.settings.time_zone), (column,), invocation)
+
+
 @columnar
 def _to_json(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
     data_type = invocation.argument_types[0]
@@ -217,7 +229,7 @@ def _to_json(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
     column = arguments[0]
     assert isinstance(column, pa.Array)
     if is_variant(data_type):
-        return by_row(writer(data_type, invocation.settings.time_zone), (column,), invocation)
+        return _variant_texts(column, invocation)
     return ColumnWriter(invocation.settings.time_zone).texts(column, data_type)
 
 
