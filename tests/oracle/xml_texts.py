@@ -6,7 +6,7 @@ from typing import Final
 
 _ATOMS: Final = (
     *("BOOLEAN", "TINYINT", "SMALLINT", "INT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DECIMAL(5,2)"),
-    *("DECIMAL(38,10)", "STRING", "STRING", "STRING", "BINARY", "DATE", "TIMESTAMP", "TIMESTAMP_NTZ"),
+    *("DECIMAL(38,10)", "STRING", "STRING", "STRING", "BINARY", "DATE", "TIMESTAMP", "TIMESTAMP_NTZ", "TIME"),
 )
 #: Types of the root's attributes and text: Spark fails on a text there that is no FLOAT or DOUBLE.
 _ROOT_ATOMS: Final = tuple(atom for atom in _ATOMS if atom not in ("FLOAT", "DOUBLE"))

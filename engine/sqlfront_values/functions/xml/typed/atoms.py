@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from sqlfront_values.errors import DatabaseError, DataError, NotSupportedError, ProgrammingError
 from sqlfront_values.functions.csv.values import fitted_decimal, java_float, java_integer, java_single
+from sqlfront_values.functions.json.typed.converters import amount_reader
 from sqlfront_values.functions.json.typed.moments import (
     Reader,
     date_reader,
@@ -37,7 +38,9 @@ from sqlfront_values.types import (
     TINYINT,
     VOID,
     is_decimal,
+    is_time,
     is_variant,
+    time,
 )
 
 #: A function that converts a text, None for null. It raises UnfitXmlError, or another ValueError, for a text
@@ -48,6 +51,7 @@ _Read = Callable[[str], object]
 _BOOLEANS: Final = {"true": True, "1": True, "false": False, "0": False}
 #: Bytes as Spark shows them.
 _BYTES: Final = re.compile(r"\[?((?:[0-9A-Fa-f]{2}(?: [0-9A-Fa-f]{2})*)?)\]?")
+_TIME_DIGITS: Final = 6
 _BITS: Final = {TINYINT: 8, SMALLINT: 16, INT: 32, BIGINT: 64}
 #: As much of a text as java.text.NumberFormat takes for a number.
 _NUMBER_START: Final = re.compile(r"(-?)([0-9,]*)(?:\.([0-9]*))?(?:E(-?[0-9]+))?")
@@ -97,6 +101,9 @@ def _reader(kind: pa.DataType, settings: XmlSettings, zone: str) -> _Read:
     if kind == TIMESTAMP_NTZ:
         read = _moment(lambda: timestamp_ntz_reader(settings))
         return read if settings.timestamp_ntz_format else _or_odd(read)
+    if is_time(kind):
+        # As in Spark, the precision of the schema's type doesn't count.
+        return amount_reader(time(_TIME_DIGITS))
     if is_variant(kind):
         return lambda text: variant_of_text(text, settings)
     if kind == BINARY:
