@@ -8,7 +8,8 @@ import sqlfront
 from sqlfront_values.errors import DatabaseError, NotSupportedError
 from sqlfront_values.functions.xml.typed.events import XmlEvents
 from sqlfront_values.functions.xml.typed.map_order import in_scalas_order
-from sqlfront_values.functions.xml.typed.scanner import XmlEventKind, XmlSyntaxError
+from sqlfront_values.functions.xml.typed.markup import XmlSyntaxError
+from sqlfront_values.functions.xml.typed.scanner import XmlEventKind
 from sqlfront_values.functions.xml.typed.settings import XmlSettings
 
 

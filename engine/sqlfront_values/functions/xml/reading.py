@@ -13,7 +13,7 @@ from sqlfront_values.functions.json.typed.columns import column_of
 from sqlfront_values.functions.json.typed.function_options import zone_of_options
 from sqlfront_values.functions.registry import Kind, PreparedKernel, ScalarFunction, Signature, register
 from sqlfront_values.functions.xml.typed.inference import XmlInference
-from sqlfront_values.functions.xml.typed.scanner import XmlSyntaxError
+from sqlfront_values.functions.xml.typed.markup import XmlSyntaxError
 from sqlfront_values.functions.xml.typed.settings import XmlMode, XmlSettings, xml_settings
 from sqlfront_values.functions.xml.typed.texts import malformed, text_reader
 from sqlfront_values.room import check

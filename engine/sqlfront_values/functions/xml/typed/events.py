@@ -1,11 +1,11 @@
 """Events with a look ahead, and the parts of a text that Spark skips or copies."""
 
+from sqlfront_values.functions.xml.typed.markup import XmlSyntaxError
 from sqlfront_values.functions.xml.typed.scanner import (
     XmlAttributes,
     XmlEvent,
     XmlEventKind,
     XmlScanner,
-    XmlSyntaxError,
 )
 from sqlfront_values.functions.xml.typed.settings import XmlSettings
 

@@ -5,10 +5,15 @@ from functools import lru_cache
 from typing import Final
 from xml.parsers import expat
 
+
+class XmlSyntaxError(ValueError):
+    """The error of a text that is not well-formed XML."""
+
+
 #: The characters that Java's ``trim`` removes, and that make up a text of white space.
 WHITE: Final = "".join(map(chr, range(33)))
 _CONTROLS: Final = "\x00-\x08\x0b\x0c\x0e-\x1f"
-#: The longest beginning that may be a name; :func:`is_name` tells for names beyond ASCII.
+#: The longest text that may be a name, and that may be inside of one; see :func:`name_at`.
 NAME: Final = re.compile(r"[A-Za-z_:\u0080-\U0010ffff][A-Za-z0-9_:.\-\u0080-\U0010ffff]*")
 NAME_REST: Final = re.compile(r"[A-Za-z0-9_:.\-\u0080-\U0010ffff]*")
 SPACE: Final = re.compile(r"[ \t\n\r]*")
@@ -18,39 +23,42 @@ TEXT: Final = re.compile(f"[^<&{_CONTROLS}]*")
 ATTRIBUTE_TEXT: Final = {quote: re.compile(f"[^{quote}<&{_CONTROLS}]*") for quote in ('"', "'")}
 ATTRIBUTE_SPACE: Final = re.compile("\r\n|[\t\n\r]")
 LINE_END: Final = re.compile("\r\n?")
-DECLARATION: Final = re.compile(
-    r"<\?xml[ \t\n\r]+version[ \t\n\r]*=[ \t\n\r]*(['\"])(?P<version>[0-9.]*)\1"
-    r"([ \t\n\r]+encoding[ \t\n\r]*=[ \t\n\r]*(['\"])[A-Za-z][A-Za-z0-9._-]*\4)?"
-    r"([ \t\n\r]+standalone[ \t\n\r]*=[ \t\n\r]*(['\"])(yes|no)\6)?[ \t\n\r]*\?>"
-)
-_LITERAL: Final = "(?:\"[^\"]*\"|'[^']*')"
-DOCUMENT_TYPE: Final = re.compile(
-    rf"<!DOCTYPE[ \t\n\r]+{NAME.pattern}"
-    rf"(?:[ \t\n\r]+(?:SYSTEM[ \t\n\r]+{_LITERAL}|PUBLIC[ \t\n\r]+{_LITERAL}[ \t\n\r]+{_LITERAL}))?"
-    r"[ \t\n\r]*(?P<end>\[|>)"
-)
-#: One part of a document type's declarations, all of which are skipped.
-DOCUMENT_TYPE_PART: Final = re.compile(
-    rf"[ \t\n\r]+|%{NAME.pattern};|<\?.*?\?>|<!--.*?-->|<![A-Z](?:[^>\"']|{_LITERAL})*>", re.DOTALL
-)
-DOCUMENT_TYPE_END: Final = re.compile(r"\][ \t\n\r]*>")
 ENTITIES: Final = {"lt": "<", "gt": ">", "amp": "&", "apos": "'", "quot": '"'}
 
 
-def is_name(text: str) -> bool:
-    """Return whether a match of :data:`NAME` is a name of XML 1.0 in its fourth edition, which Spark's reader
-    and expat implement.
+def name_at(text: str, at: int) -> str:
+    """Return the longest name that begins at the place ``at``; empty if none does.
 
-    >>> is_name("a:b"), is_name("é"), is_name("a×")
-    (True, True, False)
+    >>> name_at("<a:b>", 1), name_at("éa×", 0), name_at("1", 0)
+    ('a:b', 'éa', '')
     """
-    return text.isascii() or _is_wide_name(text)
+    found = NAME.match(text, at)
+    return "" if found is None else _cut(found[0], begins=True)
+
+
+def rest_of_name(text: str, at: int) -> str:
+    """Return the characters at the place ``at`` that may be in a name."""
+    found = NAME_REST.match(text, at)
+    assert found is not None
+    return _cut(found[0], begins=False)
+
+
+def _cut(text: str, *, begins: bool) -> str:
+    """Return a match of :data:`NAME` or :data:`NAME_REST` up to the first character that isn't in names."""
+    if text.isascii():
+        return text
+    for place, character in enumerate(text):
+        if not character.isascii() and not _is_in_names(character, begins=begins and not place):
+            return text[:place]
+    return text
 
 
 @lru_cache(1024)
-def _is_wide_name(text: str) -> bool:
+def _is_in_names(character: str, *, begins: bool) -> bool:
+    """Return whether names of XML 1.0 in its fourth edition, which Spark's reader and expat implement, have
+    the character. ``begins``: as their first."""
     try:
-        expat.ParserCreate().Parse(f"<{text}/>", True)
+        expat.ParserCreate().Parse(f"<{character}/>" if begins else f"<a{character}/>", True)
     except expat.ExpatError:
         return False
     return True

@@ -11,19 +11,18 @@ import sys
 from enum import Enum
 from typing import Final, NamedTuple, NoReturn
 
-from sqlfront_values.errors import NotSupportedError
 from sqlfront_values.functions.xml.typed import markup
-from sqlfront_values.functions.xml.typed.markup import WHITE
+from sqlfront_values.functions.xml.typed.markup import WHITE, XmlSyntaxError
+from sqlfront_values.functions.xml.typed.prolog import behind_declaration, behind_document_type
 
 #: Woodstox's limits.
 _MOST_OPEN: Final = 1000
 _MOST_ATTRIBUTES: Final = 1000
 _MARK: Final = "\ufeff"
+#: The characters of the shortest text in which Woodstox looks for a mark or a declaration.
+_SHORTEST: Final = 7
 _CDATA: Final = "<![CDATA["
-
-
-class XmlSyntaxError(ValueError):
-    """The error of a text that is not well-formed XML."""
+_CONTROLS: Final = frozenset(WHITE) - frozenset(" \t\n\r")
 
 
 class XmlEventKind(Enum):
@@ -113,17 +112,17 @@ class XmlScanner:
 
     def _in_prolog(self) -> XmlEvent | None:
         text = self._text
-        if self._at == 0:
+        if self._at == 0 and len(text) >= _SHORTEST:
             self._at = int(text.startswith(_MARK))
             if text.startswith("<?xml", self._at) and text[self._at + 5 : self._at + 6] in (*WHITE, ""):
-                self._read_declaration()
+                self._at = behind_declaration(text, self._at)
         self._skip_space()
         if self._at >= len(text):
             raise XmlSyntaxError("no element")
         if text[self._at] != "<":
             raise XmlSyntaxError("text before the root element")
         if text.startswith("<!DOCTYPE", self._at):
-            self._read_document_type()
+            self._at = behind_document_type(text, self._at)
             return None
         if text[self._at + 1 : self._at + 2] not in ("?", "!"):
             self._part = _Part.TREE
@@ -155,31 +154,6 @@ class XmlScanner:
         if self._text[self._at : self._at + 2] not in ("<?", "<!"):
             raise XmlSyntaxError("content behind the root element")
         return self._markup()
-
-    def _read_declaration(self) -> None:
-        found = markup.DECLARATION.match(self._text, self._at)
-        if found is None:
-            raise XmlSyntaxError("malformed XML declaration")
-        if found["version"] == "1.1":
-            raise NotSupportedError("XML 1.1 is not supported")
-        if found["version"] != "1.0":
-            raise XmlSyntaxError("unknown version of XML")
-        self._at = found.end()
-
-    def _read_document_type(self) -> None:
-        found = markup.DOCUMENT_TYPE.match(self._text, self._at)
-        if found is None:
-            raise XmlSyntaxError("malformed document type")
-        if found["end"] == ">":
-            self._at = found.end()
-            return
-        at = found.end()
-        while part := markup.DOCUMENT_TYPE_PART.match(self._text, at):
-            at = part.end()
-        end = markup.DOCUMENT_TYPE_END.match(self._text, at)
-        if end is None:
-            raise XmlSyntaxError("malformed document type")
-        self._at = end.end()
 
     # ---- markup
 
@@ -260,25 +234,29 @@ class XmlScanner:
         self._is_whole = True
         if not self._open:
             raise XmlSyntaxError("an end without a start")
-        start = self._at
-        first = self._character()
-        if not markup.NAME.match(first):
-            raise XmlSyntaxError("an end without a name")
         name = self._open[-1]
-        rest = markup.NAME_REST.match(self._text, start)
-        assert rest is not None
-        if rest[0] != name:
-            self._at = rest.end()
-            raise XmlSyntaxError(f"the end of {rest[0]}, not of {name}")
-        self._at = rest.end()
-        self._skip_space_in_tag()
-        if self._character() != ">":
-            raise XmlSyntaxError("an end without >")
+        if self._text.startswith(f"{name}>", self._at):
+            self._at += len(name) + 1
+        else:
+            self._read_odd_end(name)
         if not self._depth:
             raise XmlSyntaxError("an end without a start")
         self._depth -= 1
         self._token = _Token.END
         return XmlEvent(XmlEventKind.END, name, [])
+
+    def _read_odd_end(self, name: str) -> None:
+        """Read the rest of the end of the element ``name`` that isn't written in the usual way."""
+        if not markup.name_at(self._text, self._at):
+            self._character()
+            raise XmlSyntaxError("an end without a name")
+        found = markup.rest_of_name(self._text, self._at)
+        self._at += len(found)
+        if found != name:
+            raise XmlSyntaxError(f"the end of {found}, not of {name}")
+        self._skip_space_in_tag()
+        if self._character() != ">":
+            raise XmlSyntaxError("an end without >")
 
     def _read_comment(self) -> None:
         if not self._text.startswith("--", self._at):
@@ -455,14 +433,12 @@ class XmlScanner:
         return self._text[self._at - 1]
 
     def _name(self) -> str:
-        found = markup.NAME.match(self._text, self._at)
-        if found is None:
+        name = markup.name_at(self._text, self._at)
+        if not name:
             self._character()
             raise XmlSyntaxError("no name")
-        self._at = found.end()
-        if not markup.is_name(found[0]):
-            raise XmlSyntaxError("not a name")
-        return found[0]
+        self._at += len(name)
+        return name
 
     def _check_characters(self, end: int) -> None:
         """Raise XmlSyntaxError for an illegal character between here and ``end``, -1 for the text's end."""
@@ -474,6 +450,3 @@ class XmlScanner:
     def _end_early(self) -> NoReturn:
         self._at = len(self._text)
         raise XmlSyntaxError("the text ends within markup")
-
-
-_CONTROLS: Final = frozenset(WHITE) - frozenset(" \t\n\r")
