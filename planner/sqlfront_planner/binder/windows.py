@@ -6,8 +6,16 @@ import pyarrow as pa
 from sqlglot import exp
 
 from sqlfront_planner.binder.collected_calls import WindowItem, WindowOrder, WindowOutput, Windows
-from sqlfront_planner.binder.expressions.arguments import argument_kinds, check_count, coerce, function_name
-from sqlfront_planner.binder.expressions.expression_binder import Clause, ExpressionBinder
+from sqlfront_planner.binder.expressions.arguments import (
+    argument_error,
+    argument_kinds,
+    check_count,
+    coerce,
+    function_name,
+    missing_parameter,
+    wrong_argument,
+)
+from sqlfront_planner.binder.expressions.expression_binder import Clause, ExpressionBinder, cast_to
 from sqlfront_planner.binder.functions import ordered_sets
 from sqlfront_planner.binder.functions.aggregates import (
     EDGES,
@@ -16,6 +24,7 @@ from sqlfront_planner.binder.functions.aggregates import (
     constant_arguments,
     filter_condition,
 )
+from sqlfront_planner.binder.names.call_names import UNREAD_ARGUMENTS
 from sqlfront_planner.binder.routines import calls as routine_calls
 from sqlfront_planner.binder.trees.handlers import failure, handles, refuse_unknown, unsupported
 from sqlfront_planner.binder.trees.sort_orders import sort_order
@@ -33,6 +42,7 @@ from sqlfront_values.expressions import (
     walk,
 )
 from sqlfront_values.functions.aggregates.registry import lookup_aggregate
+from sqlfront_values.functions.registry import Kind
 from sqlfront_values.functions.windows.registry import WindowFunction, lookup_window
 from sqlfront_values.types import INT
 
@@ -42,8 +52,7 @@ _OFFSETS: Final = frozenset({"lag", "lead"})
 _UNORDERED: Final = frozenset({"median", "percentile_cont", "percentile_disc"})
 #: Aggregates that have no order and no frame behind WITHIN GROUP.
 _LISTS: Final = frozenset({"listagg", "string_agg"})
-#: Ranking functions whose arguments Spark accepts and ignores.
-_ARGUMENTS_UNREAD: Final = frozenset({"rank", "dense_rank", "percent_rank"})
+_COUNTER: Final = "counter_diff"
 #: Further types accepted for constant arguments, besides the declared type.
 _WHOLE_NUMBERS: Final = {"nth_value": types.INTEGRALS}
 
@@ -178,6 +187,12 @@ def _call(
                 f"Invalid SQL syntax: The function `{name}` does not support FILTER.",
                 node,
             )
+        if any(isinstance(part, exp.Distinct) for part in node.expressions):
+            raise failure(
+                "INVALID_SQL_SYNTAX.FUNCTION_WITH_UNSUPPORTED_SYNTAX",
+                f"Invalid SQL syntax: The function `{name}` does not support DISTINCT.",
+                node,
+            )
         return _ranking(binder, node, entry, window, order, ignore_nulls=bool(ignore_nulls))
     if lookup_aggregate(name) is None:
         binder.bind(node)  # raises the error that names an unknown function
@@ -254,8 +269,12 @@ def _ranking(
     """Bind the call of a ranking function, or of a function such as lag that reads another row; ``entry`` is
     the function's registry entry."""
     name, operands = entry.name, binder.bind_all(node.expressions)
-    if (name in _OFFSETS and len(operands) not in (1, 2, 3)) or (name in _ARGUMENTS_UNREAD and operands):
+    if name in _OFFSETS and len(operands) not in (1, 2, 3):
         raise unsupported(f"{name} with {len(operands)} arguments", node)
+    if name in UNREAD_ARGUMENTS:
+        operands = []
+    elif name == _COUNTER:
+        operands = _counter_operands(binder, operands, node)
     check_count(name, len(operands), len(entry.arguments) - entry.optional, len(entry.arguments), node)
     if entry.needs_order and not order:
         raise failure(
@@ -277,6 +296,23 @@ def _ranking(
             )
         frame = _RUNNING_ROWS
     return WindowCall(name, arguments, kind, frame, ignore_nulls)
+
+
+def _counter_operands(binder: ExpressionBinder, operands: list[Expr], node: exp.Expr) -> list[Expr]:
+    """Return the operands of counter_diff: the counter, its start, and the session's time zone. Raises
+    DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE for operands of other types."""
+    if not operands:
+        raise missing_parameter(_COUNTER, "value", node)
+    check_count(_COUNTER, len(operands), 1, 2, node)
+    counter, start = operands[0], operands[1] if len(operands) > 1 else Literal(types.VOID, None)
+    if not (types.is_numeric(counter.type) or counter.type == types.VOID):
+        raise wrong_argument(binder, 0, Kind.NUMERIC, counter, node)
+    if start.type not in (types.TIMESTAMP, types.TIMESTAMP_NTZ, types.VOID):
+        raise argument_error(binder, 1, '("TIMESTAMP" or "TIMESTAMP_NTZ")', start, node)
+    counter = cast_to(counter, types.DOUBLE) if counter.type == types.VOID else counter
+    start = cast_to(start, types.TIMESTAMP_NTZ) if start.type == types.VOID else start
+    zone = Literal(types.STRING, binder.context.settings.evaluation.time_zone)
+    return [counter, start, zone]
 
 
 def _ranking_arguments(

@@ -16,9 +16,10 @@ from sqlfront_values.columns.batches import Mask, Rows
 from sqlfront_values.columns.window_rows import PositionRanges, WindowRows
 from sqlfront_values.errors import InternalError
 from sqlfront_values.functions.registry import ArgumentType, Kind, ResultType
+from sqlfront_values.functions.windows import counters
 from sqlfront_values.functions.windows.placed import PlacedColumn
 from sqlfront_values.functions.windows.sessions import merged_sessions
-from sqlfront_values.types import BIGINT, DOUBLE, INT
+from sqlfront_values.types import BIGINT, DOUBLE, INT, STRING
 
 
 class WindowInvocation(msgspec.Struct, frozen=True):
@@ -262,6 +263,14 @@ def _merge_sessions(call: WindowInvocation) -> pa.Array:
     return pa.StructArray.from_arrays(children, fields=list(column.type))
 
 
+def _counter_diff(call: WindowInvocation) -> pa.Array:
+    """Return the differences of a counter; the last constant is the session's time zone, for messages."""
+    counts, *starts = call.arguments
+    zone = call.constants[-1]
+    assert isinstance(zone, str)
+    return counters.differences(counts, starts[0] if starts else None, call.rows.ids, zone)
+
+
 #: The rows of the examples, which show the result for the last row.
 _ROWS: Final = "FROM VALUES (1), (1), (2) AS t(x) ORDER BY x DESC LIMIT 1"
 
@@ -312,6 +321,15 @@ _register(
             example=(f"SELECT {name}(x, 1, 0) OVER (ORDER BY x) {_ROWS}", example),
         )
         for name, kernel, example in (("lead", _lead, "0"), ("lag", _lag, "1"))
+    ),
+    WindowFunction(
+        "counter_diff",
+        (Kind.NUMERIC, Kind.ANY_TIMESTAMP, STRING),
+        _first_type,
+        _counter_diff,
+        optional=2,
+        constants=(2,),
+        example=(f"SELECT counter_diff(x) OVER (ORDER BY x) {_ROWS}", "1"),
     ),
     WindowFunction(
         "nth_value",

@@ -350,6 +350,18 @@ def check_count(name: str, given: int, least: int, most: int | None, node: exp.E
     )
 
 
+def missing_parameter(name: str, parameter: str, node: exp.Expr) -> Error:
+    """Make Spark's error for a call of the function ``name`` without the argument of a parameter that has no
+    default."""
+    return failure(
+        "REQUIRED_PARAMETER_NOT_FOUND",
+        f"Cannot invoke routine `{name}` because the parameter named `{parameter}` is required, but the "
+        "routine call did not supply a value. Please update the routine call to supply an argument value "
+        "(either positionally at index 0 or by name) and retry the query again.",
+        node,
+    )
+
+
 def wrong_argument(
     binder: ExpressionBinder, place: int, kind: ArgumentType, operand: Expr, node: exp.Expr
 ) -> Error:

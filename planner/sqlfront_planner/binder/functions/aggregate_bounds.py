@@ -61,13 +61,7 @@ def measured(binder: ExpressionBinder, name: str, operands: list[Expr], node: ex
     a count_min_sketch without all of its arguments."""
     if name == "count_min_sketch" and len(operands) < len(_PARAMETERS):
         missing = _PARAMETERS[len(operands)]
-        raise failure(
-            "REQUIRED_PARAMETER_NOT_FOUND",
-            f"Cannot invoke routine `{name}` because the parameter named `{missing}` is required, but the "
-            "routine call did not supply a value. Please update the routine call to supply an argument value "
-            "(either positionally at index 0 or by name) and retry the query again.",
-            node,
-        )
+        raise call_arguments.missing_parameter(name, missing, node)
     if name != _HISTOGRAMS or not operands:
         return operands
     kind = operands[0].type

@@ -127,6 +127,8 @@ _CAST_FUNCTIONS: Final = frozenset(
         "timestamp",
     ]
 )
+#: Ranking functions whose arguments Spark checks, and neither reads nor displays.
+UNREAD_ARGUMENTS: Final = frozenset({"rank", "dense_rank", "percent_rank"})
 #: Functions whose constant arguments, a schema or options, are not displayed.
 _FIRST_ONLY: Final = frozenset(
     {
@@ -194,6 +196,8 @@ def call_text(node: exp.Expr, binder: Binder, text: Text) -> str:
     if name == "struct":
         fields = [] if any(part.is_star for part in node.expressions) else node.expressions
         arguments = [_struct_field(part, text) for part in fields] if fields else arguments
+    if name in UNREAD_ARGUMENTS:
+        arguments = []
     shown, defaults = _shown(name, len(arguments))
     entry = lookup_aggregate(name)
     if entry is not None:

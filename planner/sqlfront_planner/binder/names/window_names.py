@@ -42,7 +42,7 @@ def _frame_text(node: exp.Window, window: exp.Window, binder: Binder, text: Text
             offset = offset[1:] if offset.startswith("-") else f"-{offset}"
             offset = "0" if offset == "-0" else offset
         return f"ROWS BETWEEN {offset} FOLLOWING AND {offset} FOLLOWING"
-    if name in ("row_number", "rank", "dense_rank", "percent_rank", "ntile"):
+    if name in ("row_number", "rank", "dense_rank", "percent_rank", "ntile", "counter_diff"):
         return "ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW"
     spec = window.args.get("spec")
     if spec is None:
