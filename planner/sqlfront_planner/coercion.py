@@ -13,7 +13,7 @@ import pyarrow as pa
 from sqlfront_planner import types as ansi
 from sqlfront_values import casts
 from sqlfront_values.casts.legacy import can_cast_legacy
-from sqlfront_values.errors import spark_error
+from sqlfront_values.errors import DatabaseError, spark_error
 from sqlfront_values.functions.numbers import decimal_rules
 from sqlfront_values.functions.registry import ArgumentType
 from sqlfront_values.types import (
@@ -185,10 +185,15 @@ def rules(*, ansi: bool, takes_time: bool) -> Coercion:
     return _RULES[ansi, takes_time]
 
 
+def time_refused() -> DatabaseError:
+    """Build Spark's error for a TIME in a session that doesn't take the type."""
+    return spark_error("UNSUPPORTED_TIME_TYPE", "The data type TIME is not supported.")
+
+
 def refuse_time(kind: pa.DataType) -> None:
     """Raise UNSUPPORTED_TIME_TYPE if the type is TIME or contains it, in a session that doesn't take it."""
     if is_time(kind) or (pa.types.is_nested(kind) and holds(kind, is_time)):
-        raise spark_error("UNSUPPORTED_TIME_TYPE", "The data type TIME is not supported.")
+        raise time_refused()
 
 
 def _without_time(target: pa.DataType | None, *sources: pa.DataType) -> pa.DataType | None:

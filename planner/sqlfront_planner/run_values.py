@@ -2,13 +2,21 @@
 
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from sqlfront_engine.process_user import process_user
 from sqlfront_values.errors import InternalError
 from sqlfront_values.expressions import Expr, Literal, RunValue
+from sqlfront_values.java.civil import NANOS_PER_MICRO, NANOS_PER_SECOND
+from sqlfront_values.lazy_modules import lazy_module
 from sqlfront_values.settings import Settings
+from sqlfront_values.types import TimeType
 from sqlfront_values.zones import names as zone_names
+
+if TYPE_CHECKING:
+    from sqlfront_values.casts import times
+else:
+    times = lazy_module("sqlfront_values.casts.times")
 
 #: The clock of a run.
 Now = Callable[[], datetime]
@@ -41,7 +49,15 @@ class RunValues:
         >>> values.literal(RunValue(pa.date32(), "current_date")).value
         datetime.date(2024, 5, 2)
         """
+        if isinstance(value.type, TimeType):
+            return Literal(value.type, times.cut(self._nanos(), value.type.precision))
         return Literal(value.type, self._value(value.name))
+
+    def _nanos(self) -> int:
+        """Return the nanoseconds since midnight of the local time."""
+        moment = self._now.astimezone(zone_names.zone_of(self._zone))
+        seconds = (moment.hour * 60 + moment.minute) * 60 + moment.second
+        return seconds * NANOS_PER_SECOND + moment.microsecond * NANOS_PER_MICRO
 
     def _value(self, name: str) -> object:
         match name:

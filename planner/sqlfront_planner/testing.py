@@ -32,8 +32,8 @@ def example_catalog() -> Catalog:
 
 def bound(sql: str, catalog: Catalog | None = None) -> LogicalPlan:
     """Return the bound plan of a query, not yet optimized. ``catalog`` None: the query reads the tables of
-    :func:`example_catalog`."""
-    return check(bind(parse_query(sql), catalog or example_catalog(), BindSettings()))
+    :func:`example_catalog`. The session takes TIME (``spark.sql.timeType.enabled``)."""
+    return check(bind(parse_query(sql), catalog or example_catalog(), BindSettings(takes_time=True)))
 
 
 def example(rule: Rewrite, sql: str) -> str:

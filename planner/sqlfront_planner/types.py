@@ -267,6 +267,8 @@ def is_exact(source: pa.DataType, wanted: ArgumentType) -> bool:
         return is_string(source) or is_exact(source, INT)
     if wanted == INT:
         return is_integral(source) and source != BIGINT
+    if wanted is Kind.TIME:
+        return is_time(source)
     if wanted == TIMESTAMP or wanted is Kind.ANY_TIMESTAMP:
         return source in (TIMESTAMP, TIMESTAMP_NTZ)
     return source == wanted
@@ -297,7 +299,7 @@ def is_implicit(source: pa.DataType, target: pa.DataType) -> bool:
     if is_time(source):
         return is_time(target)
     if source in DATETIMES:
-        return target in DATETIMES
+        return target in DATETIMES or (is_time(target) and source != DATE)
     inner = _inner_types(source, target)
     return inner is not None and all(is_implicit(*pair) for pair in inner)
 
@@ -350,9 +352,12 @@ _FAMILIES: Final = {
     ),
     Kind.ORDINAL: _Family(
         '("NUMERIC" or "DATE" or "TIMESTAMP" or "TIMESTAMP_NTZ" or "ANSI INTERVAL")',
-        (is_numeric, is_interval, _is_datetime), (DOUBLE,), DOUBLE,
+        (is_numeric, is_interval, _is_datetime, is_time), (DOUBLE,), DOUBLE,
     ),
     Kind.DOUBLE_OR_INTERVAL: _Family(None, (is_interval,), (DOUBLE,), DOUBLE),
+    Kind.DOUBLE_INTERVAL_OR_TIME: _Family(
+        '"DOUBLE OR INTERVAL OR TIME"', (is_interval, is_time), (DOUBLE,), DOUBLE
+    ),
     Kind.INTEGRAL: _Family(None, (is_integral,), (), INT),
     Kind.INT_OR_BIGINT: _Family('("INT" or "BIGINT")', (_is_bigint,), (INT,), INT),
     Kind.INT_OR_STRING: _Family('("INT" or "STRING")', (is_string,), (INT,), INT),
@@ -371,7 +376,10 @@ _FAMILIES: Final = {
     Kind.STRING_OR_BINARY: _Family('("STRING" or "BINARY")', (is_string, _is_binary), (STRING,), STRING),
     Kind.STRING_OR_STRINGS: _Family('("STRING" or "ARRAY<STRING>")', (), (STRING, pa.list_(STRING)), STRING),
     Kind.STRING_OR_ARRAY: _Family('("STRING" or "ARRAY")', (_is_array, _is_binary), (STRING,), STRING),
-    Kind.DATE_OR_TIMESTAMP: _Family('("DATE" or "TIMESTAMP")', (_is_datetime,), (TIMESTAMP,), TIMESTAMP),
+    Kind.DATE_OR_TIMESTAMP: _Family(
+        '("DATE" or "TIMESTAMP")', (_is_datetime, is_time), (TIMESTAMP,), TIMESTAMP
+    ),
+    Kind.TIME: _Family(None, (is_time,), (types.TIME,), types.TIME),
     Kind.ANY_TIMESTAMP: _Family('("TIMESTAMP_LTZ" or "TIMESTAMP_NTZ")', (_is_ntz,), (TIMESTAMP,), TIMESTAMP),
     Kind.STRING_OR_DATETIME: _Family(
         '("STRING" or "DATE" or "TIMESTAMP" or "TIMESTAMP_NTZ")', (is_string, _is_datetime), (), STRING

@@ -49,7 +49,7 @@ class SqlfrontTypeCompiler(GenericTypeCompiler):
     visit_CLOB = visit_NCLOB = visit_JSON = visit_uuid = visit_UUID = _always("STRING")
     visit_BINARY = visit_VARBINARY = visit_BLOB = visit_large_binary = _always("BINARY")
     visit_TIMESTAMP = visit_DATETIME = visit_datetime = _datetime
-    visit_ARRAY = visit_MAP = visit_STRUCT = _by_arrow
+    visit_ARRAY = visit_MAP = visit_STRUCT = visit_TIME = _by_arrow
 
     def visit_INTERVAL(self, type_: Element, **kw: Option) -> str:
         """Return the SQL of an interval type, with its units."""

@@ -100,6 +100,14 @@ class TIMESTAMP_NTZ(TIMESTAMP):  # noqa: N801 - Spark's name
         super().__init__(timezone=False)
 
 
+class TIME(sqltypes.TIME):
+    """Spark's TIME, a time of day; ``precision`` is the number of digits of the seconds' fraction."""
+
+    def __init__(self, precision: int = sql_types.TIME.precision) -> None:
+        super().__init__()
+        self.precision = precision
+
+
 class DATE(sqltypes.Date):
     """The dialect's class for ``sqlalchemy.Date``. A datetime as a value is cut to its date."""
 
@@ -321,6 +329,7 @@ _ARROW: Final[tuple[tuple[Any, Callable[[Any], pa.DataType]], ...]] = (
     (sqltypes._Binary, lambda _: sql_types.BINARY),
     (sqltypes.DateTime, lambda kind: sql_types.TIMESTAMP if kind.timezone else sql_types.TIMESTAMP_NTZ),
     (sqltypes.Date, lambda _: sql_types.DATE),
+    (TIME, lambda kind: sql_types.time(kind.precision)),
     (sqltypes.Time, lambda _: sql_types.TIME),
     (sqltypes.NullType, lambda _: sql_types.VOID),
     (VARIANT, lambda _: sql_types.VARIANT),
@@ -344,7 +353,7 @@ def column_type(kind: pa.DataType) -> AnyType:
     if pa.types.is_struct(kind):
         return STRUCT([(field.name, column_type(field.type)) for field in kind])
     if is_time(kind):
-        return sqltypes.TIME()
+        return TIME(kind.precision)
     return _COLUMNS[kind]()
 
 

@@ -26,6 +26,9 @@ WITHOUT = {
     "null in a required column",
     *LEGACY_NAMES,
     "entries of a variant",
+    "text of a time",
+    "timestamp of a date and a time",
+    "timestamp_ntz of a date and a time",
     *(f"{maker} {KEEPING_LAST}" for maker in MAP_MAKERS),
 }
 

@@ -19,13 +19,10 @@ from sqlfront_values.casts.numbers import Convert, int64_view
 from sqlfront_values.casts.parsing import BLANKS, row_by_row
 from sqlfront_values.columns.batches import Integers
 from sqlfront_values.evaluation_errors import cast_overflow
-from sqlfront_values.java.civil import MICROS_PER_DAY
+from sqlfront_values.java.civil import MICROS_PER_DAY, NANOS_PER_MICRO, NANOS_PER_SECOND
 from sqlfront_values.types import STRING, TimeType
 from sqlfront_values.zones.wall_clock import to_wall_clock
 
-NANOS_PER_SECOND: Final = 1_000_000_000
-NANOS_PER_MICRO: Final = 1_000
-NANOS_PER_DAY: Final = MICROS_PER_DAY * NANOS_PER_MICRO
 #: Digits of nanoseconds.
 _DIGITS: Final = 9
 _CAST: Final = pc.get_function("cast")

@@ -43,6 +43,8 @@ class Kind(Enum):
     """Strings stay; numbers become int."""
     BIGINT_OR_BYTES = "bigint or bytes"
     """Strings and binaries stay; numbers become bigint."""
+    DOUBLE_INTERVAL_OR_TIME = "double, interval or time of day"
+    """Intervals and times of day stay; any other type becomes double."""
     DOUBLE_OR_INTERVAL = "double or interval"
     """Intervals stay; numbers and strings become double."""
     ORDINAL = "number, interval, date or timestamp"
@@ -66,7 +68,9 @@ class Kind(Enum):
     STRING_OR_ARRAY = "string or array"
     """Strings, binaries and arrays stay; other atomic types become string."""
     DATE_OR_TIMESTAMP = "date or timestamp"
-    """Dates and both timestamps stay; strings become timestamp."""
+    """Dates, both timestamps and times of day stay; strings become timestamp."""
+    TIME = "time"
+    """Times of day stay, of any precision; strings and both timestamps become TIME."""
     ANY_TIMESTAMP = "timestamp with or without time zone"
     """Both timestamps stay; dates and strings become timestamp."""
     STRING_OR_DATETIME = "string, date or timestamp"
@@ -314,6 +318,7 @@ AREAS: Final = (
     "time.fields",
     "time.moving",
     "time.texts",
+    "time.times_of_day",
     "time.truncating",
     "time.windows",
     "xml.reading",

@@ -8,7 +8,7 @@ import pyarrow as pa
 from sqlfront_planner.binder.names.shown_names import quoted
 from sqlfront_values.errors import ProgrammingError
 from sqlfront_values.expressions import Cast, Expr
-from sqlfront_values.types import VOID, is_numeric, is_string, sql_name
+from sqlfront_values.types import VOID, TimeType, is_numeric, is_string, sql_name
 
 
 def store_assigned(value: Expr, field: pa.Field, table: str) -> Expr:
@@ -36,8 +36,9 @@ def unsafe_cast(
 
 def is_storable(source: pa.DataType, target: pa.DataType) -> bool:
     """Return whether Spark's store assignment (the casts of INSERT and UPDATE) converts values of type
-    ``source`` to ``target``: numbers to numbers, dates and timestamps to each other, anything atomic to
-    string, null to anything; nested types element by element.
+    ``source`` to ``target``: numbers to numbers, dates and timestamps to each other, timestamps and times of
+    no greater precision to times, anything atomic to string, null to anything; nested types element by
+    element.
 
     >>> is_storable(pa.float64(), pa.int32()), is_storable(pa.string(), pa.int32())
     (True, False)
@@ -53,6 +54,9 @@ def is_storable(source: pa.DataType, target: pa.DataType) -> bool:
         kinds.is_date(target) or kinds.is_timestamp(target)
     ):
         return True
+    if isinstance(target, TimeType):
+        coarser = isinstance(source, TimeType) and source.precision <= target.precision
+        return coarser or kinds.is_timestamp(source)
     if kinds.is_list(source) and kinds.is_list(target):
         return is_storable(source.value_type, target.value_type)
     if kinds.is_map(source) and kinds.is_map(target):

@@ -88,10 +88,22 @@ def test_reflection_gives_the_type_that_made_the_column(engine: Engine, kind: pa
     nested = pa.struct([("a b", kind), ("`c", pa.list_(pa.map_(pa.string(), kind)))])
     table = Table("t", MetaData(), Column("x", column_type(kind)), Column("y", column_type(nested)))
     with engine.connect() as connection:
+        connection.exec_driver_sql("SET spark.sql.timeType.enabled = true")
         table.create(connection)
         columns = inspect(connection).get_columns("t")
 
         assert [arrow_type(column["type"]) for column in columns] == [kind, nested]
+
+
+def test_a_time_of_day_comes_back_by_parameter(engine: Engine) -> None:
+    table = Table("t", MetaData(), Column("x", sa.Time))
+    moment = datetime.time(9, 8, 1, 5)
+    with engine.connect() as connection:
+        connection.exec_driver_sql("SET spark.sql.timeType.enabled = true")
+        table.create(connection)
+        connection.execute(table.insert(), [{"x": moment}, {"x": None}])
+
+        assert connection.scalars(select(table.c.x).where(table.c.x == moment)).all() == [moment]
 
 
 def test_structs_with_other_fields_are_other_statements_to_the_cache(engine: Engine) -> None:
@@ -146,7 +158,7 @@ def test_what_is_no_type_of_spark_is_refused() -> None:
     with pytest.raises(ProgrammingError, match="INTERVAL DAY TO MONTH is no type of Spark"):
         INTERVAL("DAY TO MONTH")
     with pytest.raises(NotSupportedError, match="is no type of a value"):
-        arrow_type(sa.Time)
+        arrow_type(sa.types.UserDefinedType)
 
 
 def test_floor_division_of_integers_is_exact_and_rounds_down(engine: Engine) -> None:

@@ -9,6 +9,8 @@ date                 +- interval           date; a day-time interval must be of 
 timestamp (both)     +- interval           the same timestamp; days and months are those of the calendar
 date - date                                day-time interval of whole days
 timestamp - timestamp                      day-time interval between the local times (both of one type)
+time of day          +- day-time interval  time of day
+time - time                                day-time interval, cut off to microseconds
 interval             * number, / number    the same interval, rounded half up
 ==================== ===================== ============================================================
 """
@@ -23,11 +25,23 @@ import pyarrow as pa
 
 from sqlfront_values.arrow.arrays import from_numpy, from_values, numpy_view, valid_mask
 from sqlfront_values.arrow.forms import Datum, full_array
+from sqlfront_values.casts.interval_texts import interval_text
+from sqlfront_values.casts.times import time_literal
 from sqlfront_values.errors import DataError, InternalError, spark_error
+from sqlfront_values.evaluation_errors import arithmetic_overflow
 from sqlfront_values.functions.registry import PreparedKernel, Signature
 from sqlfront_values.functions.time import calendar_dates
-from sqlfront_values.java.civil import MICROS_PER_DAY
-from sqlfront_values.types import DATE, TIMESTAMP, is_interval, is_year_month, physical
+from sqlfront_values.java.civil import MICROS_PER_DAY, NANOS_PER_DAY, NANOS_PER_MICRO
+from sqlfront_values.types import (
+    DATE,
+    INTERVALS,
+    TIMESTAMP,
+    IntervalType,
+    is_interval,
+    is_time,
+    is_year_month,
+    physical,
+)
 from sqlfront_values.zones.wall_clock import fixed_offset, instants_of, wall_clock
 
 Integers = npt.NDArray[np.int64]
@@ -40,8 +54,9 @@ _DECIMAL: Final = Context(prec=38, rounding=ROUND_HALF_UP)
 
 
 def is_temporal(data_type: pa.DataType) -> bool:
-    """Return whether the type is a date, a timestamp with or without time zone, or an interval."""
-    return bool(pa.types.is_temporal(data_type)) or is_interval(data_type)
+    """Return whether the type is a date, a timestamp with or without time zone, a time of day, or an
+    interval."""
+    return bool(pa.types.is_temporal(data_type)) or is_interval(data_type) or is_time(data_type)
 
 
 def prepare_temporal(operation: str, signature: Signature) -> PreparedKernel:
@@ -52,6 +67,8 @@ def prepare_temporal(operation: str, signature: Signature) -> PreparedKernel:
     sign = -1 if operation == "subtract" else 1
     if operation in ("multiply", "divide"):
         return lambda arguments, length: _scale_interval(operation, arguments, signature, length)
+    if is_time(left):
+        return _vectorised(_clock_rule(right, sign), signature)
     if is_interval(right) and left == DATE:
         rule = _months_after_date if is_year_month(right) else _interval_after_date
         return _vectorised(lambda days, interval: rule(days, sign * interval), signature)
@@ -101,6 +118,42 @@ def _both_valid(columns: list[pa.Array]) -> npt.NDArray[np.bool_] | None:
     if not masks:
         return None
     return masks[0] if len(masks) == 1 else masks[0] & masks[1]
+
+
+# ---- times of day
+
+
+def _clock_rule(right: pa.DataType, sign: int) -> Rule:
+    """Return the rule of a time moved by an interval of the type ``right``, forwards or, by a ``sign`` of -1,
+    backwards; of the difference of two times if ``right`` is a time."""
+    if isinstance(right, IntervalType):
+        kind = INTERVALS[right.last, right.last]
+        return lambda nanos, interval: _clock_after(nanos, sign * interval, kind)
+    return _micros_between_clocks
+
+
+def _micros_between_clocks(end: Integers, start: Integers) -> Integers:
+    nanos = end - start
+    return np.sign(nanos) * (np.abs(nanos) // NANOS_PER_MICRO)
+
+
+def _clock_after(nanos: Integers, interval: Integers, kind: IntervalType) -> Integers:
+    """Return times plus intervals in microseconds, which messages show as the type ``kind``. Raises
+    ARITHMETIC_OVERFLOW for an interval whose nanoseconds don't fit a bigint, DATETIME_OVERFLOW for a time
+    before or after the day."""
+    if np.any(np.abs(interval) > _MAX_LONG // NANOS_PER_MICRO):
+        raise arithmetic_overflow()
+    moved = nanos + interval * NANOS_PER_MICRO
+    wrong = (moved < 0) | (moved >= NANOS_PER_DAY)
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        amount, time = (int(values[row if len(values) > 1 else 0]) for values in (interval, nanos))
+        raise spark_error(
+            "DATETIME_OVERFLOW",
+            f"Datetime operation overflow: add {interval_text(amount, kind)} to the time value"
+            f" {time_literal(time)}.",
+        )
+    return moved
 
 
 # ---- dates

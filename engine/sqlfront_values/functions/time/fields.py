@@ -15,8 +15,8 @@ from sqlfront_values.functions.registry import Invocation, Kernel, Kind, ScalarF
 from sqlfront_values.functions.rowwise import columnar, constants
 from sqlfront_values.functions.time import calendar_dates
 from sqlfront_values.functions.time.calendar_dates import Days, Integers, by_day, civil_from_days
-from sqlfront_values.java.civil import MICROS_PER_DAY, MICROS_PER_MINUTE
-from sqlfront_values.types import DATE, INT, TIMESTAMP, TIMESTAMP_NTZ, decimal, physical
+from sqlfront_values.java.civil import MICROS_PER_DAY, MICROS_PER_MINUTE, NANOS_PER_MICRO, NANOS_PER_SECOND
+from sqlfront_values.types import BIGINT, DATE, INT, TIMESTAMP, TIMESTAMP_NTZ, TimeType, decimal, physical
 from sqlfront_values.zones.wall_clock import instants_of, wall_clock
 
 _SECONDS: Final = decimal(8, 6)
@@ -59,8 +59,11 @@ _EXTRACTED: Final[dict[str, Callable[[Days], Integers]]] = {
 
 def local_micros(column: pa.Array, zone: str) -> Integers:
     """Return the local times of a column of dates or timestamps, in microseconds since 1970 by the clock of
-    the time zone ``zone``; timestamps without time zone are local times already."""
+    the time zone ``zone``; timestamps without time zone are local times already. Of times of day, return the
+    microseconds since midnight."""
     values = numpy_view(column).astype(np.int64, copy=False)
+    if column.type == BIGINT:
+        return values // NANOS_PER_MICRO
     if column.type == DATE:
         # A date means its first instant, which is not midnight if the zone skips midnight.
         return wall_clock(instants_of(values * MICROS_PER_DAY, zone), zone)
@@ -83,9 +86,17 @@ def _time_field(name: str) -> Kernel:
 
 @columnar
 def _second_with_fraction(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
-    column = arguments[0]
+    column, kind = arguments[0], invocation.argument_types[0]
+    if isinstance(kind, TimeType):
+        nanos = numpy_view(column) % (60 * NANOS_PER_SECOND)
+        return from_numpy(nanos // 10 ** (9 - kind.precision), physical(_seconds(kind)), valid_mask(column))
     micros = local_micros(column, invocation.settings.time_zone)
     return from_numpy(micros % MICROS_PER_MINUTE, physical(_SECONDS), valid_mask(column))
+
+
+def _seconds(kind: pa.DataType) -> pa.DataType:
+    """Return the type of seconds with all digits of their fraction, of a time or timestamp."""
+    return decimal(2 + kind.precision, kind.precision) if isinstance(kind, TimeType) else _SECONDS
 
 
 _TIME_FIELDS: Final = {
@@ -168,7 +179,7 @@ register(
     ScalarFunction(
         "second_with_fraction",
         (Kind.DATE_OR_TIMESTAMP,),
-        _SECONDS,
+        lambda kinds: _seconds(kinds[0]),
         _second_with_fraction,
         example=("extract(second from timestamp'2009-07-30 12:58:59.5')", "Decimal('59.500000')"),
     ),

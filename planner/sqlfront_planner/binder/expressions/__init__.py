@@ -4,4 +4,4 @@ modules registers for its kinds of expressions. ``arguments`` checks and casts t
 
 from sqlfront_values.lazy_modules import lazy_submodules
 
-lazy_submodules(__name__, "casts", "columns", "time_arithmetic")
+lazy_submodules(__name__, "casts", "clock_arithmetic", "columns", "time_arithmetic")

@@ -408,7 +408,8 @@ def mixed_types(binder: ExpressionBinder, function: str, operands: list[Expr], n
 NOT_CALLABLE: Final = (
     frozenset(registry.OPERATORS) - {"div", "like", "ilike", "rlike", "negative"}
     | {"dayofweek_iso", "year_of_week", "second_with_fraction", "too many rows", "null in a required column"}
-    | {"entries of a variant"}
+    | {"entries of a variant", "text of a time"}
+    | {"timestamp of a date and a time", "timestamp_ntz of a date and a time"}
     | {
         f"{what} {maker}"
         for what in ("add", "subtract", "text of")

@@ -17,7 +17,7 @@ from sqlfront_values import types
 from sqlfront_values.casts import times, variants
 from sqlfront_values.errors import Error
 from sqlfront_values.evaluate import evaluate_scalar
-from sqlfront_values.expressions import Cast, Expr, Literal, Parameter
+from sqlfront_values.expressions import Call, Cast, Expr, Literal, Parameter, RunValue
 from sqlfront_values.room import NotConstantError
 from sqlfront_values.types import (
     BINARY,
@@ -33,11 +33,17 @@ from sqlfront_values.types import (
     is_interval,
     is_numeric,
     is_string,
+    is_time,
     is_variant,
     is_year_month,
 )
 
 _TYPED_LITERALS: Final = frozenset({DATE, TIMESTAMP, TIMESTAMP_NTZ, TIME})
+#: The functions by which a time becomes a timestamp of the current day.
+_BESIDE_TODAY: Final = {
+    TIMESTAMP: "timestamp of a date and a time",
+    TIMESTAMP_NTZ: "timestamp_ntz of a date and a time",
+}
 _DATE: Final = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})")
 
 
@@ -144,6 +150,8 @@ def explicit_cast(
         # its type.
         written = is_integral(target) and isinstance(operand, Literal | Parameter)
         return Cast(target, operand, safe) if written else operand
+    if is_time(source) and target in _BESIDE_TODAY:
+        return Call(target, _BESIDE_TODAY[target], (RunValue(DATE, "current_date"), operand))
     settings = binder.context.settings
     # TRY_CAST has ANSI mode's casts in both modes.
     coercion = rules(ansi=True, takes_time=settings.takes_time) if safe else settings.coercion

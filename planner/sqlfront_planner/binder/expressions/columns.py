@@ -360,10 +360,8 @@ def _is_further_out(scope: Scope | None, parts: tuple[str, ...]) -> bool:
 
 
 def _implied(binder: ExpressionBinder, name: str, node: exp.Expr) -> Expr | None:
-    """Return the grouping set's id for ``grouping__id``, a word that names no column; None for other words.
-    Raises NotSupportedError for ``current_time``."""
-    if name == "current_time":
-        raise unsupported("current_time", node)
+    """Return the grouping set's id for ``grouping__id``, a word that names no column; None for other
+    words."""
     if name == "grouping__id" and binder.aggregates is not None:
         return binder.aggregates.add_grouping(GroupingCall((), BIGINT, node))
     return None

@@ -1,6 +1,7 @@
 """Binding of arithmetic, bitwise and logical operators: Spark's grouping, coercions and result types.
 
-:mod:`.time_arithmetic` has the rules for dates, timestamps and intervals.
+:mod:`.time_arithmetic` has the rules for dates, timestamps and intervals, :mod:`.clock_arithmetic` those for
+times of day.
 """
 
 from collections.abc import Callable
@@ -10,7 +11,7 @@ from typing import Final
 import pyarrow as pa
 from sqlglot import exp
 
-from sqlfront_planner.binder.expressions import calendar_intervals, time_arithmetic
+from sqlfront_planner.binder.expressions import calendar_intervals, clock_arithmetic, time_arithmetic
 from sqlfront_planner.binder.expressions.arguments import argument_error, mixed_types
 from sqlfront_planner.binder.expressions.expression_binder import ExpressionBinder, cast_to
 from sqlfront_planner.binder.expressions.literals import lifted
@@ -42,6 +43,7 @@ from sqlfront_values.types import (
     is_interval,
     is_numeric,
     is_string,
+    is_time,
 )
 
 ARITHMETIC: Final[dict[type[exp.Expr], str]] = {
@@ -94,7 +96,11 @@ def arithmetic(binder: ExpressionBinder, operator: str, left: Expr, right: Expr,
         moved = time_arithmetic.time_arithmetic(binder, operator, left, right, node)
         if moved is not None:
             return moved
-    if is_interval(left.type) or is_interval(right.type):
+    if operator in ("add", "subtract") and (is_time(left.type) or is_time(right.type)):
+        moved = clock_arithmetic.clock_arithmetic(binder, operator, left, right, node)
+        if moved is not None:
+            return moved
+    elif is_interval(left.type) or is_interval(right.type):
         if operator == "div" and VOID in (left.type, right.type):
             raise unsupported("An interval and NULL divided", node)
         scaled = time_arithmetic.interval_arithmetic(binder, operator, left, right, node)

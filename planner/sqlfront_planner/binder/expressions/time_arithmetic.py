@@ -29,6 +29,7 @@ from sqlfront_values.types import (
     is_interval,
     is_numeric,
     is_string,
+    is_time,
     is_year_month,
 )
 
@@ -61,11 +62,13 @@ def time_arithmetic(
         if left.type == DATE and is_day_time(right.type) and not days:
             left = cast_to(left, TIMESTAMP)
         return Call(left.type, operator, (left, right))
-    if left.type == DATE and (is_numeric(right.type) or is_string(right.type)):
+    if left.type == DATE and (is_numeric(right.type) or is_string(right.type) or is_time(right.type)):
         binder.context.moved[id(node)] = TimeShift(node, MovedBy.NUMBER, swapped)
         return _move_days(binder, operator, left, right, node)
     if operator == "add" and left.type == DATE and right.type == DATE:
         raise _wrong_second(binder, node, DATE)
+    if operator == "subtract" and is_time(right.type):
+        raise _wrong_second(binder, node, right.type)
     if operator == "subtract" and right.type in DATETIMES:
         kind = least_common_type(left.type, right.type)
         assert kind is not None

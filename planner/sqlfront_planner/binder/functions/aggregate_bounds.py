@@ -13,7 +13,7 @@ from sqlfront_planner.binder.trees.handlers import failure
 from sqlfront_planner.types import DATETIMES
 from sqlfront_values.evaluate import evaluate_scalar
 from sqlfront_values.expressions import Expr
-from sqlfront_values.types import DOUBLE, VOID, is_interval, is_numeric, is_string
+from sqlfront_values.types import DOUBLE, VOID, is_interval, is_numeric, is_string, is_time
 
 _HISTOGRAMS: Final = "histogram_numeric"
 #: The parameters of count_min_sketch.
@@ -67,7 +67,7 @@ def measured(binder: ExpressionBinder, name: str, operands: list[Expr], node: ex
     kind = operands[0].type
     if is_string(kind) or kind == VOID:
         return [cast_to(operands[0], DOUBLE), *operands[1:]]
-    if not (is_numeric(kind) or kind in DATETIMES or is_interval(kind)):
+    if not (is_numeric(kind) or kind in DATETIMES or is_interval(kind) or is_time(kind)):
         raise call_arguments.argument_error(binder, 0, _MEASURED, operands[0], node)
     return operands
 

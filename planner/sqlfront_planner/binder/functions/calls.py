@@ -36,6 +36,7 @@ from sqlfront_planner.binder.functions.structured_texts import STRUCTURED_TEXTS
 from sqlfront_planner.binder.functions.switched_off import SWITCHED_OFF
 from sqlfront_planner.binder.functions.text_conversions import TEXT_CONVERSIONS
 from sqlfront_planner.binder.functions.time_buckets import TIME_BUCKETS
+from sqlfront_planner.binder.functions.times import TIME_FUNCTIONS
 from sqlfront_planner.binder.functions.variants import VARIANT_FUNCTIONS
 from sqlfront_planner.binder.generator_calls import GENERATORS
 from sqlfront_planner.binder.names import routine_names
@@ -71,6 +72,7 @@ CAST_FUNCTIONS: Final[dict[str, pa.DataType]] = {
     "binary": types.BINARY,
     "date": DATE,
     "timestamp": TIMESTAMP,
+    "time": types.TIME,
 }
 
 #: Functions whose value is fixed once per run; the type, and the name in result columns.
@@ -316,6 +318,7 @@ SPECIAL: Final[CallBinders] = {
     **SWITCHED_OFF,
     **TEXT_CONVERSIONS,
     **TIME_BUCKETS,
+    **TIME_FUNCTIONS,
     **TIME_WINDOWS,
     **STRUCTURED_TEXTS,
     **VARIANT_FUNCTIONS,

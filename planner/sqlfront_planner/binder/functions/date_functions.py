@@ -6,6 +6,7 @@ from typing import Final
 from sqlglot import exp
 
 from sqlfront_planner.binder.expressions.arguments import (
+    WHERE_FUNCTIONS_ARE,
     CallBinder,
     CallBinders,
     argument_error,
@@ -14,6 +15,7 @@ from sqlfront_planner.binder.expressions.arguments import (
     wrong_argument,
 )
 from sqlfront_planner.binder.expressions.expression_binder import ExpressionBinder, cast_to
+from sqlfront_planner.binder.functions.times import check_taken
 from sqlfront_planner.binder.names.call_names import UNIT_FUNCTIONS
 from sqlfront_planner.binder.trees.handlers import failure, unsupported
 from sqlfront_values import types
@@ -49,6 +51,10 @@ _INTERVAL_FIELDS: Final = {
 }
 
 
+#: The functions of the fields that times of day have.
+_TIME_FIELDS: Final = frozenset({"hour", "minute", "second_with_fraction"})
+
+
 def _date_part(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
     """Bind ``date_part('year', d)``, and ``EXTRACT(year FROM d)``, which
     :mod:`sqlfront_planner.tokens.rewriting` turns into a call."""
@@ -71,6 +77,9 @@ def extract(binder: ExpressionBinder, field: str, source: Expr, node: exp.Expr) 
     """Bind the extraction of ``field``, such as "YEAR" in any case, from a date, timestamp or interval.
     Raises INVALID_EXTRACT_FIELD if the source's type has no such field."""
     function = _FIELDS.get(field.upper())
+    if types.is_time(source.type):
+        check_taken(binder)
+        function = function if function in _TIME_FIELDS else None
     if isinstance(source.type, types.IntervalType):
         unit = _INTERVAL_FIELDS.get(function or "", "")
         function = f"interval_{unit.lower()}" if unit in units_of(source.type) else None
@@ -170,10 +179,23 @@ def _timestamp_maker(name: str) -> CallBinder:
                 raise wrong_argument(binder, 0, types.DATE, operands[0], node)
             return cast_to(operands[0], types.TIMESTAMP)
         if len(operands) in (2, 3):
-            raise unsupported(f"{name} of a TIME", node)
+            return _at_time(binder, name, operands, node)
         return call_function(binder, name, operands, node)
 
     return bind
+
+
+def _at_time(binder: ExpressionBinder, name: str, operands: list[Expr], node: exp.Anonymous) -> Expr:
+    """Bind the call of a timestamp's maker with a date, a time, and perhaps a time zone."""
+    is_local = name.endswith("_ntz")
+    if is_local and len(operands) == 3:
+        raise failure(
+            "WRONG_NUM_ARGS.WITHOUT_SUGGESTION",
+            f"The `{name}` requires [2, 6] parameters but the actual number is 3. {WHERE_FUNCTIONS_ARE}",
+            node,
+        )
+    maker = "timestamp_ntz of a date and a time" if is_local else "timestamp of a date and a time"
+    return call_function(binder, maker, operands, node)
 
 
 DATE_FUNCTIONS: Final[CallBinders] = {

@@ -6,6 +6,7 @@ from sqlglot import exp
 
 from sqlfront_planner.binder.expressions.arguments import CallBinders, call_function, function_name
 from sqlfront_planner.binder.expressions.expression_binder import ExpressionBinder
+from sqlfront_planner.binder.functions.times import date_format
 from sqlfront_planner.binder.names.shown_names import quoted
 from sqlfront_planner.binder.trees.handlers import failure
 from sqlfront_planner.types import DATETIMES
@@ -21,8 +22,8 @@ def _to_char(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
     """Bind ``to_char(value, format)``: a date or timestamp by date_format, a binary by its notation, any
     other value as a number."""
     operands = binder.bind_all(node.expressions)
-    if operands[0].type in DATETIMES:
-        return call_function(binder, "date_format", operands, node)
+    if operands[0].type in DATETIMES or types.is_time(operands[0].type):
+        return date_format(binder, operands, node)
     if operands[0].type == types.BINARY:
         return _binary_text(binder, operands, node)
     return call_function(binder, "to_char", operands, node)

@@ -67,6 +67,7 @@ _SHOWN: Final = {
     "array_agg": "collect_list",
     "dateadd": "date_add",
     "curdate": "current_date",
+    "localtime": "current_time",
     "current_database": "current_schema",
     "regexp": "REGEXP",
 }
@@ -108,6 +109,8 @@ _DEFAULTS: Final[dict[str, tuple[int, tuple[str, ...]]]] = {
     "approx_top_k_estimate": (1, ("5",)),
     "hll_union": (2, ("false",)),
     "theta_union": (2, ("12",)),
+    "current_time": (0, ("6",)),
+    "localtime": (0, ("6",)),
     "vector_norm": (1, ("2.0",)),
     "vector_normalize": (1, ("2.0",)),
 }
@@ -125,6 +128,7 @@ _CAST_FUNCTIONS: Final = frozenset(
         "binary",
         "date",
         "timestamp",
+        "time",
     ]
 )
 #: Ranking functions whose arguments Spark checks, and neither reads nor displays.
@@ -211,7 +215,7 @@ def _to_char(node: exp.Expr, binder: Binder, text: Text) -> str:
     type."""
     value, form = map(text, node.expressions)
     kind = binder.bind(node.expressions[0]).type
-    if kind in DATETIMES:
+    if kind in DATETIMES or types.is_time(kind):
         return f"date_format({value}, {form})"
     if kind != types.BINARY:
         return f"to_char({value}, {form})"
@@ -347,6 +351,13 @@ _CALLS: Final[dict[str, tuple[tuple[int, ...], Callable[[list[str]], str]]]] = {
         lambda arguments: f"raise_error(USER_RAISED_EXCEPTION, map(errorMessage, {arguments[0]}))",
     ),
     "try_make_timestamp": ((7,), lambda arguments: f"try_make_timestamp({', '.join(arguments[:6])})"),
+    "make_timestamp_ltz": ((2, 3), lambda arguments: f"make_timestamp({', '.join(arguments)})"),
+    "try_make_timestamp_ltz": ((2, 3), lambda arguments: f"make_timestamp({', '.join(arguments)})"),
+    "try_make_timestamp_ntz": (
+        (2,),
+        lambda arguments: f"try_make_timestamp_ntz(make_timestamp_ntz({', '.join(arguments)}))",
+    ),
+    "try_to_time": ((1, 2), lambda arguments: f"try_to_time(to_time({', '.join(arguments)}))"),
     "shuffle": ((2,), lambda arguments: f"shuffle({arguments[0]})"),
     "instr": ((3,), lambda arguments: f"instr({', '.join(arguments)}, 1)"),
     "positive": ((1,), lambda arguments: f"(+ {arguments[0]})"),

@@ -28,6 +28,7 @@ from sqlfront_planner.tokens.marks import NotNullMark, ShiftRightUnsigned, Unary
 from sqlfront_values import evaluate, types
 from sqlfront_values.expressions import Cast, Expr, Literal
 from sqlfront_values.stacks import on_fresh_stack
+from sqlfront_values.types import is_time
 
 if TYPE_CHECKING:
     from sqlfront_planner.binder.protocols import Binder
@@ -268,7 +269,8 @@ def _column(node: exp.Expr, binder: "Binder") -> str:
     if match is None and binder.names_window(parts[0]):
         return ".".join(parts)
     if match is None and _is_implied(node, binder):
-        return f"{IMPLIED[node.name.lower()][0]}()"
+        function, kind = IMPLIED[node.name.lower()]
+        return f"{function}({kind.precision if is_time(kind) else ''})"
     if match is None:
         if binder.aliases.get(parts[0].lower()):
             return ".".join((f"lateralAliasReference({parts[0]})", *parts[1:]))

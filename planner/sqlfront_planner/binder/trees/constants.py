@@ -54,6 +54,7 @@ CURRENT: Final[dict[type[exp.Expr], tuple[str, pa.DataType]]] = {
 IMPLIED: Final[dict[str, tuple[str, pa.DataType]]] = {
     **dict.fromkeys(("user", "current_user", "session_user"), ("current_user", types.STRING)),
     **{name: (name, kind) for name, kind in CURRENT.values()},
+    **dict.fromkeys(("current_time", "localtime"), ("current_time", types.TIME)),
 }
 
 

@@ -35,6 +35,7 @@ from sqlfront_values.types import (
     STRING,
     YEAR_MONTH_INTERVAL,
     is_interval,
+    is_time,
     is_year_month,
 )
 
@@ -99,7 +100,10 @@ def _ordered_percentile(signature: AggregateSignature, *, discrete: bool) -> Acc
 
 
 def interpolated_type(kind: pa.DataType) -> pa.DataType:
-    """Return the type of a median or percentile of doubles or intervals: intervals of all their units."""
+    """Return the type of a median or percentile of doubles, intervals or times: intervals of all their
+    units."""
+    if is_time(kind):
+        return kind
     if is_interval(kind):
         return YEAR_MONTH_INTERVAL if is_year_month(kind) else DAY_TIME_INTERVAL
     return DOUBLE
@@ -143,7 +147,7 @@ FUNCTIONS: Final[tuple[AggregateFunction, ...]] = (
     _list_function("collect_set", unique=True),
     AggregateFunction(
         "median",
-        (Kind.DOUBLE_OR_INTERVAL,),
+        (Kind.DOUBLE_INTERVAL_OR_TIME,),
         lambda types: interpolated_type(types[0]),
         lambda signature: CollectedValues(
             signature.argument_types[0], result=Percentile((0.5,), type=signature.type)
@@ -152,7 +156,7 @@ FUNCTIONS: Final[tuple[AggregateFunction, ...]] = (
     ),
     AggregateFunction(
         "percentile",
-        (Kind.DOUBLE_OR_INTERVAL, Kind.ANY, Kind.INTEGRAL),
+        (Kind.DOUBLE_INTERVAL_OR_TIME, Kind.ANY, Kind.INTEGRAL),
         lambda types: _percentile_type(interpolated_type(types[0]), types[1]),
         _percentile,
         optional=1,
@@ -163,7 +167,7 @@ FUNCTIONS: Final[tuple[AggregateFunction, ...]] = (
     *(
         AggregateFunction(
             name,
-            (Kind.DOUBLE_OR_INTERVAL, Kind.ANY, BOOLEAN),
+            (Kind.DOUBLE_INTERVAL_OR_TIME, Kind.ANY, BOOLEAN),
             lambda types: _percentile_type(interpolated_type(types[0]), types[1]),
             partial(_ordered_percentile, discrete=discrete),
             constants=(1, 2),
