@@ -56,6 +56,15 @@ def test_an_error_in_a_tag_leaves_its_element_open() -> None:
     assert _events("<a><b x=1/></a>")[:3] == ["START a", "!", "/>"]
 
 
+@pytest.mark.parametrize("text", ["1<!-- \x01 -->2", "1<!-- x -- y -->2"])
+def test_an_error_in_a_comment_is_met_twice(text: str) -> None:
+    assert _events(f"<a>{text}</a>") == ["START a", "1", "!", "!", "2", "END a"]
+
+
+def test_an_illegal_character_in_a_later_section_is_met_twice() -> None:
+    assert _events("<a>1<![CDATA[2\x01]]>3</a>")[:4] == ["START a", "!", "!", "END a"]
+
+
 def test_a_document_type_declares_nothing(tmp_path: Path) -> None:
     secret = tmp_path / "secret"
     secret.write_text("secret")

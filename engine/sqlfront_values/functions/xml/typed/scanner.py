@@ -265,7 +265,7 @@ class XmlScanner:
         self._at += 2
         self._token, self._is_whole = _Token.COMMENT, False
         end = self._text.find("--", self._at)
-        self._check_characters(end)
+        self._check_characters(end, stays_at=self._at)
         if end < 0:
             self._end_early()
         if self._text[end + 2 : end + 3] != ">":
@@ -301,7 +301,7 @@ class XmlScanner:
             if text[self._at] == "<":
                 if not text.startswith("<![", self._at):
                     break
-                parts.append(self._cdata())
+                parts.append(self._cdata(stays_behind=int(begins)))
             elif text[self._at] == "&":
                 self._at += 1
                 parts.append(self._reference())
@@ -336,13 +336,15 @@ class XmlScanner:
         self._pending = error
         return True
 
-    def _cdata(self) -> str:
+    def _cdata(self, *, stays_behind: int | None = None) -> str:
+        """Return the text of the CDATA section. ``stays_behind``: the number of its characters behind which
+        reading goes on after an illegal one; None = behind the illegal character."""
         for expected in _CDATA:
             if self._character() != expected:
                 raise XmlSyntaxError("no CDATA section")
         start = self._at
         end = self._text.find("]]>", start)
-        self._check_characters(end)
+        self._check_characters(end, stays_at=None if stays_behind is None else start + stays_behind)
         if end < 0:
             self._end_early()
         self._at = end + 3
@@ -383,6 +385,7 @@ class XmlScanner:
         """Skip what is left of a token in which an error was."""
         if self._token is _Token.COMMENT:
             end = self._text.find("--", self._at)
+            self._check_characters(end)
             if end < 0:
                 self._end_early()
             self._at = min(end + 3, len(self._text))
@@ -440,11 +443,12 @@ class XmlScanner:
         self._at += len(name)
         return name
 
-    def _check_characters(self, end: int) -> None:
-        """Raise XmlSyntaxError for an illegal character between here and ``end``, -1 for the text's end."""
+    def _check_characters(self, end: int, *, stays_at: int | None = None) -> None:
+        """Raise XmlSyntaxError for an illegal character between here and ``end``, -1 for the text's end.
+        Reading then goes on at ``stays_at``, None = behind the character."""
         found = markup.CONTROL.search(self._text, self._at, end if end >= 0 else len(self._text))
         if found is not None:
-            self._at = found.end()
+            self._at = found.end() if stays_at is None else stays_at
             raise XmlSyntaxError("an illegal character")
 
     def _end_early(self) -> NoReturn:
