@@ -11,6 +11,7 @@ plan is cached for repeated statements.
 
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 
 import numpy as np
 import pyarrow as pa
@@ -39,6 +40,7 @@ from sqlfront_planner.binder import Binding, bind_query
 from sqlfront_planner.catalog import TableEntry
 from sqlfront_planner.plan import QueryPlan
 from sqlfront_planner.planning import plan_small
+from sqlfront_planner.row_compiler.row_plan import RowPlan
 from sqlfront_planner.statements.merge_structs import Merge, MergeRows
 from sqlfront_planner.table_changes import merging, modification
 from sqlfront_planner.table_changes.merging import BoundMerge, bound_merge
@@ -70,8 +72,8 @@ def merge(run: StatementRun, statement: Merge) -> CommandOutcome:
 def _bound(
     run: StatementRun, statement: Merge, name: str, table: KeyedTable | FileTable
 ) -> tuple[BoundMerge, Binding]:
-    """Bind the statement; all of its parts see the same relations. Return it with what a plan of it depends
-    on. The caller has the table's turn."""
+    """Bind the statement; all of its parts see the same relations. Return the bound statement, and a binding
+    with the dependencies of its plans. The caller has the table's turn."""
     context = run.context
     catalog = context.catalog.with_elsewhere()
     parts = [
@@ -110,37 +112,36 @@ def _merge_rows(
             place_anew(table)
         key, catalog_version = run.context.plan_key, run.context.catalog.version
         bound, binding = _bound(run, statement, name, table)
-        homes = table.home_columns
+        homes, distinct = table.home_columns, bound.checks_matches
         changes = required(merging.changes(bound, NumberedTable(table), homes), table.schema, needed)
-        plan = run.here(changes)
+        fetched = run.here(changes)
         if isinstance(table, SpreadTable):
-            how = ChangeMode.MERGE if bound.checks_matches else ChangeMode.MERGE_REPEATED
+            how = ChangeMode.MERGE if distinct else ChangeMode.MERGE_REPEATED
             with table.next_version(how) as version:
-                return run.publish(version, plan, homes)
+                return run.publish(version, fetched, homes)
         assert isinstance(table, MemoryTable)
-        if plan is not changes:  # rows of Spark's, which a cached plan would keep
-            return table.merge_batches(list(run.rows(plan)), distinct=bound.checks_matches)
-        context = run.context
-        found = plan_small(replace(binding, plan=changes), context.settings, context.target)
-        if isinstance(found, QueryPlan):
-            return table.merge_batches(list(run.submit(found).batches()), distinct=bound.checks_matches)
-        again = MergePlan(table, name, found, changes.schema, bound.checks_matches)
-        try:
-            count = _by_rows(run, again, run.arguments.values)
-        except NotByRows:
-            return table.merge_batches(list(run.rows(changes)), distinct=bound.checks_matches)
-        _keep(run, statement, binding, again, key, catalog_version)
-        return count
+        if fetched is not changes:  # rows of Spark's, which a cached plan would keep
+            return table.merge_batches(list(run.rows(fetched)), distinct=distinct)
+        found = plan_small(replace(binding, plan=changes), run.context.settings, run.context.target)
+        if isinstance(found, RowPlan):
+            again = MergePlan(table, name, found, changes.schema, distinct)
+            with suppress(NotByRows):
+                count = _by_rows(run, again, run.arguments.values)
+                if statement.pairs.sql == run.request.text:
+                    _keep(run, binding, again, key, catalog_version)
+                return count
+        job = run.submit(found).batches() if isinstance(found, QueryPlan) else run.rows(changes)
+        return table.merge_batches(list(job), distinct=distinct)
 
 
-def _keep(
-    run: StatementRun, statement: Merge, binding: Binding, plan: MergePlan, key: object, version: int
-) -> None:
+def _keep(run: StatementRun, binding: Binding, plan: MergePlan, key: object, version: int) -> None:
     """Cache the plan for repeated statements, if the statement has parameters. ``key`` and ``version``: the
     plan key of the session and the catalog's version from before the statement was bound."""
-    context, text = run.context, run.request.text
-    if run.arguments.values and statement.pairs.sql == text and context.is_settled(key):
-        context.plans.add(text, run.arguments, key, binding, plan, pins=False, catalog_version=version)
+    context, request = run.context, run.request
+    if run.arguments.values and context.is_settled(key):
+        context.plans.add(
+            request.text, run.arguments, key, binding, plan, pins=False, catalog_version=version
+        )
 
 
 def _by_rows(run: StatementRun, plan: MergePlan, values: Sequence[object]) -> int:
