@@ -308,6 +308,7 @@ AREAS: Final = (
     "text.patterns.regular_expressions",
     "text.printf",
     "text.searching",
+    "text.sentences",
     "text.similarity",
     "text.substrings",
     "text.utf8",

@@ -107,6 +107,7 @@ _DEFAULTS: Final[dict[str, tuple[int, tuple[str, ...]]]] = {
     "try_variant_set": (3, ("true",)),
     "variant_strip_nulls": (1, ("true",)),
     "approx_top_k_estimate": (1, ("5",)),
+    "sentences": (1, ("", "")),
     "hll_union": (2, ("false",)),
     "theta_union": (2, ("12",)),
     "current_time": (0, ("6",)),
