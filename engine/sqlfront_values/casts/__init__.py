@@ -5,13 +5,14 @@
 raises Spark's error and TRY_CAST gives null.
 
 :mod:`.pairs` has the table of all pairs; then one module per kind of source or target: :mod:`.numbers`,
-:mod:`.decimals`, :mod:`.parsing` (from strings), :mod:`.formatting` (to strings), :mod:`.datetimes`,
-:mod:`.intervals` and :mod:`.interval_texts`, :mod:`.times`, :mod:`.nested`, :mod:`.variants`.
+:mod:`.decimals`, :mod:`.parsing` (from strings), :mod:`.formatting` (to strings), :mod:`.datetimes`
+and :mod:`.special_moments`, :mod:`.intervals` and :mod:`.interval_texts`, :mod:`.times`, :mod:`.nested`,
+:mod:`.variants`.
 """
 
 from sqlfront_values.lazy_modules import lazy_submodules
 
-lazy_submodules(__name__, "times", "variants")
+lazy_submodules(__name__, "special_moments", "times", "variants")
 
 from sqlfront_values.casts.pairs import can_cast, cast_can_fail, compile_cast
 

@@ -35,17 +35,35 @@ from sqlfront_values.functions.logic import comparison
 from sqlfront_values.lazy_modules import lazy_module
 from sqlfront_values.settings import Settings
 from sqlfront_values.stacks import on_fresh_stack
-from sqlfront_values.types import BOOLEAN, MAX_SHORT_PRECISION, STRING, is_decimal
+from sqlfront_values.types import (
+    BOOLEAN,
+    DATE,
+    MAX_SHORT_PRECISION,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    is_decimal,
+)
 
 if TYPE_CHECKING:
+    from sqlfront_values.casts import special_moments
     from sqlfront_values.evaluate import higher_order
     from sqlfront_values.evaluate import lazy as lazy_forms
 else:
+    special_moments = lazy_module("sqlfront_values.casts.special_moments")
     higher_order = lazy_module("sqlfront_values.evaluate.higher_order")
     lazy_forms = lazy_module("sqlfront_values.evaluate.lazy")
 
 _COALESCES: Final = frozenset({"coalesce", "nvl", "ifnull"})
 _STRING_ID: Final = STRING.id
+#: Functions of which only the first operand's null decides the result.
+_FIRST_ENDS: Final = frozenset(
+    {"array_append", "array_contains", "array_insert", "element_at", "elt", "format_string", "get"}
+    | {"get_item", "get_value", "try_element_at"}
+)
+_CONCATENATIONS: Final = frozenset({"concat", "concat_op"})
+#: The types whose casts read words, such as ``today``, if they are constants.
+_MOMENTS: Final = (DATE, TIMESTAMP, TIMESTAMP_NTZ)
 #: The memo's key of the value of :class:`Previous`; subexpressions have other numbers.
 _PREVIOUS: Final = sys.maxsize
 
@@ -127,6 +145,8 @@ class Compiler:
                 convert = casts.compile_cast(
                     operand.type, expression.type, safe=safe, settings=self._settings
                 )
+                if expression.type in _MOMENTS and operand.type == STRING and _is_constant(operand):
+                    convert = special_moments.with_words(convert, expression.type, self._settings.time_zone)
                 inner = self.node(operand)
                 return lambda rows: convert(inner(rows))
             case Case():
@@ -177,8 +197,9 @@ class Compiler:
             lazy = self._lazy_form(call)
             if lazy is not None:
                 return lazy
-            if _ends_at_null(call):
-                return self._until_null(call)
+            ending = _ending(call)
+            if ending:
+                return self._until_null(call, ending)
         return self._eager_call(call)
 
     def _eager_call(self, call: Call) -> Evaluator:
@@ -188,13 +209,14 @@ class Compiler:
             return self._decimal_comparison(call)
         return self._kernel(call)
 
-    def _until_null(self, call: Call) -> Evaluator:
+    def _until_null(self, call: Call, ending: int) -> Evaluator:
         """Compile the call of a function that Spark evaluates operand by operand, up to the first null: an
-        operand that can fail fails only if those before aren't null. All operands are evaluated for all rows,
-        since rows without errors are the rule; after an error they are evaluated again with more care."""
+        operand that can fail fails only if none of the first ``ending`` operands before it is null. All
+        operands are evaluated for all rows, since rows without errors are the rule; after an error they are
+        evaluated again with more care."""
         if self._skips_nulls:
             kernel, operands = self._prepared(call)
-            return lazy_forms.until_null(kernel, operands, call.type)
+            return lazy_forms.until_null(kernel, operands, ending, call.type)
         return self._once_more(call, self._eager_call(call))
 
     def _once_more(self, expression: Expr, eager: Evaluator) -> Evaluator:
@@ -289,6 +311,12 @@ class Compiler:
                 return None
 
 
+def _is_constant(expression: Expr) -> bool:
+    """Return whether the expression has the same value for all rows, and at every evaluation."""
+    parts = walk_computation(expression)
+    return not any(isinstance(part, Column | Previous) for part in parts) and is_deterministic(expression)
+
+
 def _column(ordinal: int) -> Evaluator:
     return lambda rows: rows.column(ordinal)
 
@@ -306,17 +334,18 @@ def _constants(arguments: tuple[Expr, ...]) -> tuple[pa.Scalar | None, ...]:
     )
 
 
-def _ends_at_null(call: Call) -> bool:
-    """Return whether Spark evaluates the call's operands one after the other, up to the first null. A
-    :class:`Previous` among the later operands has values for all rows only."""
-    entry = entry_of(call)
-    return (
-        entry.null_propagating
-        and not entry.variadic
-        and not any(
-            isinstance(part, Previous) for later in call.arguments[1:] for part in walk_computation(later)
-        )
-    )
+def _ending(call: Call) -> int:
+    """Return the number of the call's first operands that Spark evaluates one after the other, up to the
+    first null, after which it evaluates no other operand. 0 also if :class:`Previous` is among the later
+    operands, which has values for all rows only."""
+    entry, later = entry_of(call), call.arguments[1:]
+    if any(isinstance(part, Previous) for operand in later for part in walk_computation(operand)):
+        return 0
+    if entry.name in _FIRST_ENDS:
+        return 1
+    all_end = entry.null_propagating and not entry.name.startswith("try_")
+    joins_arrays = entry.name in _CONCATENATIONS and pa.types.is_list(call.type)
+    return len(later) if all_end and (not entry.variadic or joins_arrays) else 0
 
 
 def _placed(

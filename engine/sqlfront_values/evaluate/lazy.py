@@ -121,16 +121,19 @@ def lazy_connective(left: Evaluator, right: Evaluator, *, conjunction: bool) -> 
 
 
 def until_null(
-    kernel: "registry.PreparedKernel", operands: tuple[Evaluator, ...], data_type: pa.DataType
+    kernel: "registry.PreparedKernel", operands: tuple[Evaluator, ...], ending: int, data_type: pa.DataType
 ) -> Evaluator:
-    """Compile the call of a kernel that returns null for a null to an evaluator that evaluates an operand
-    only for the rows in which no operand before is null. ``data_type`` is the logical type of the result."""
+    """Compile the call of a kernel that returns null for a null among the first ``ending`` operands to an
+    evaluator that evaluates an operand only for the rows in which none of these before it is null.
+    ``data_type`` is the logical type of the result."""
 
     def run(rows: Rows) -> Datum:
         rest, indices, values = rows, None, list[Datum]()
-        for operand in operands:
+        for place, operand in enumerate(operands):
             value = plain(operand(rest))
             values.append(value)
+            if place >= ending:
+                continue
             if is_scalar(value):
                 if not value.is_valid:
                     return nulls(data_type)

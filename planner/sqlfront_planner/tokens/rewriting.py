@@ -30,6 +30,8 @@ from typing import Final
 
 from sqlglot.tokenizer_core import Token, TokenType
 
+from sqlfront_planner.syntax.lexer import tokens_of
+from sqlfront_planner.syntax.recognizer import first_wrong_token
 from sqlfront_planner.tokens import extractions
 from sqlfront_planner.tokens.checks import begins_query
 from sqlfront_planner.tokens.marks import (
@@ -66,6 +68,15 @@ _KEYWORDS: Final = frozenset(
 )  # fmt: skip
 #: Words that look like identifiers but may directly precede a call's name.
 _BEFORE_CALL: Final = frozenset({"BOTH", "LEADING", "TRAILING", "PLACING", "FOR"})
+#: Tokens that may follow a name in an expression, or a word that begins a typed literal.
+_AFTER_NAME: Final = frozenset(
+    {
+        _T.AMP, _T.CARET, _T.DASH, _T.DIV, _T.DOT, _T.DPIPE, _T.L_BRACKET, _T.L_PAREN, _T.MOD, _T.PIPE,
+        _T.PLUS, _T.RAW_STRING, _T.SLASH, _T.STAR, _T.STRING,
+    }
+)  # fmt: skip
+#: Words before the parentheses of a relation.
+_BEFORE_RELATION: Final = frozenset({_T.FROM, _T.JOIN, _T.COMMA, _T.LATERAL})
 #: Words that look like identifiers but may directly precede a string.
 _BEFORE_STRING: Final = _BEFORE_CALL | {"BY", "OF", "RECORDREADER", "RECORDWRITER", "SERDE"}
 #: The word that begins a literal of bytes, ``X '1F'``.
@@ -178,7 +189,7 @@ class _Rewriter:
                 raise unsupported_at(token, "IDENTIFIER()", self._sql)
             if self._is_call(position, token):
                 token = replaced(token, _T.VAR, FUNCTION_MARK + token.text)
-        self._output.append(token)
+        self._output.append(token if self._type_depth is None else self._in_type(position, token))
         return position + 1
 
     # ---- handlers, see _HANDLERS
@@ -234,12 +245,13 @@ class _Rewriter:
         return None
 
     def _values(self, position: int, token: Token) -> int | None:
-        """Rewrite VALUES after the common table expressions of a WITH, and ``IN (VALUES 1, 2)``, as
-        ``SELECT * FROM VALUES``, as sqlglot requires; return the next position, None for any other VALUES. In
-        ``IN (VALUES (1))`` Spark reads the call of a function."""
+        """Rewrite VALUES after the common table expressions of a WITH, ``IN (VALUES 1, 2)``, and VALUES with
+        an alias in parentheses, as ``SELECT * FROM VALUES``, as sqlglot requires; return the next position,
+        None for any other VALUES. In ``IN (VALUES (1))`` Spark reads the call of a function."""
         before = [token.token_type for token in self._output[-2:]]
         after_with = self._has_with and before[-1:] == [_T.R_PAREN] and self._follows(position, _T.L_PAREN)
-        if not after_with and (before != [_T.IN, _T.L_PAREN] or self._follows(position, _T.L_PAREN)):
+        in_list = before == [_T.IN, _T.L_PAREN] and not self._follows(position, _T.L_PAREN)
+        if not after_with and not in_list and not self._has_alias(position):
             return None
         self._output += [
             replaced(token, _T.SELECT, "SELECT"),
@@ -248,6 +260,39 @@ class _Rewriter:
             token,
         ]
         return position + 1
+
+    def _select(self, position: int, token: Token) -> int | None:
+        """Turn SELECT into a name if the text in the parentheses of IN can be a list of expressions, as in
+        ``x IN (SELECT - 1)``, which Spark reads so. Return the next position, None for any other SELECT.
+        Raises UNSUPPORTED_TYPED_LITERAL for ``IN (SELECT 'a')``."""
+        following, end = self._at(position + 1), self._closing(position - 1) if position else 0
+        if following is None or following.token_type not in _AFTER_NAME or end >= len(self._source):
+            return None
+        if [before.token_type for before in self._output[-2:]] != [_T.IN, _T.L_PAREN]:
+            return None
+        inside = self._sql[token.start : self._source[end].start]
+        if first_wrong_token(tokens_of(f"SELECT f(1, {inside}\n)")) is not None:
+            return None
+        if following.token_type in _STRINGS:
+            raise no_literals_of(token, self._sql)
+        return self._word(position, replaced(token, _T.VAR, token.text))
+
+    def _has_alias(self, position: int) -> bool:
+        """Return whether an alias follows the rows of the VALUES at ``position``, in the parentheses of a
+        relation, as in ``FROM (VALUES 1 AS t(x)) u``."""
+        opening = [before.token_type for before in self._output[-2:]]
+        if len(opening) < 2 or opening[0] not in _BEFORE_RELATION or opening[1] != _T.L_PAREN:
+            return False
+        end, depth = position + 1, 0
+        while end < len(self._source) and depth >= 0:
+            kind = self._source[end].token_type
+            depth += (kind == _T.L_PAREN) - (kind == _T.R_PAREN)
+            if depth == 0 and kind == _T.ALIAS:
+                return True
+            if kind == _T.R_PAREN and depth == 0 and self._follows(end, _T.VAR):
+                return True
+            end += 1
+        return False
 
     def _not(self, position: int, token: Token) -> int | None:
         """Rewrite ``!>`` and ``!<`` as ``<=`` and ``>=``; return the next position, None for any other
@@ -459,7 +504,7 @@ class _Rewriter:
         while (following := self._after_unit(end)) is not None:
             units, end = units + 1, following
         if units < 2:
-            if units and self._is_sum_with_string(end):
+            if self._is_sum_with_string(end if units else position + 2):
                 raise unsupported_at(token, "A string added to an interval", self._sql)
             return position + 1
         parts = [
@@ -545,13 +590,18 @@ class _Rewriter:
         self._known_type(end)
         while end < len(source):
             token = source[end]
-            self._output.append(token)
+            self._output.append(self._in_type(end, token))
             end += 1
             depth += (token.token_type == _T.LT) - (token.token_type == _T.GT)
             following = source[end].token_type if end < len(source) else None
             if depth == 0 and following != _T.LT:
                 break
         return end
+
+    def _in_type(self, position: int, token: Token) -> Token:
+        """Return the token of a type; the type VOID has another name in sqlglot."""
+        is_void = token.text.upper() == "VOID" and not self._follows(position, _T.COLON)
+        return replaced(token, _T.NULL, "NULL") if is_void else token
 
     # ---- words before a parenthesis
 
@@ -675,6 +725,7 @@ _HANDLERS: Final[dict[TokenType, Callable[[_Rewriter, int, Token], int | None]]]
     _T.PLUS: _Rewriter._plus,
     _T.RAW_STRING: _Rewriter._string,
     _T.R_PAREN: _Rewriter._close_parenthesis,
+    _T.SELECT: _Rewriter._select,
     _T.SESSION_USER: _Rewriter._name,
     _T.STRING: _Rewriter._string,
     _T.TABLE: _Rewriter._table,

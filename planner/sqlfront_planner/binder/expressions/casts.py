@@ -12,7 +12,7 @@ from sqlfront_planner.binder.expressions.expression_binder import ExpressionBind
 from sqlfront_planner.binder.trees.handlers import failure, handles, unsupported
 from sqlfront_planner.binder.trees.type_names import data_type_of
 from sqlfront_planner.coercion import rules
-from sqlfront_planner.types import DATETIMES, SPECIAL_TIMES
+from sqlfront_planner.types import DATETIMES
 from sqlfront_values import types
 from sqlfront_values.casts import times, variants
 from sqlfront_values.errors import Error
@@ -65,7 +65,8 @@ def bind_typed_literal(binder: ExpressionBinder, node: exp.Cast) -> Expr:
     """Bind ``DATE '...'``, ``TIMESTAMP '...'``, ``TIMESTAMP_NTZ '...'``, ``TIME '...'`` to a literal; to a
     cast if Python's dates can't represent the year.
 
-    Raises INVALID_TYPED_LITERAL for a text that is no such value, UNSUPPORTED_TYPED_LITERAL for another type.
+    Raises INVALID_TYPED_LITERAL for a text that is no such value, UNSUPPORTED_TYPED_LITERAL for another type,
+    and NotSupportedError for a value that differs from run to run, such as ``DATE 'today'``.
     """
     kind = data_type_of(node.args["to"])
     if not isinstance(node.this, exp.Literal) or kind not in _TYPED_LITERALS:
@@ -88,12 +89,10 @@ def bind_typed_literal(binder: ExpressionBinder, node: exp.Cast) -> Expr:
             # A year that Python's dates can't represent.
             return constant
         except NotConstantError:
-            raise unsupported(f"A time without a date as a typed literal ('{text}')", node) from None
+            raise unsupported(f"The typed literal '{text}'", node) from None
     if isinstance(value, datetime) and value.tzinfo is not None:
         value = value.astimezone(UTC)
     if value is None:
-        if text.strip().lower() in SPECIAL_TIMES:
-            raise unsupported(f"The typed literal '{text}'", node)
         raise _invalid(types.sql_name(kind), text, node)
     return Literal(kind, value)
 

@@ -19,8 +19,8 @@ from sqlfront_planner.binder.functions.times import check_taken
 from sqlfront_planner.binder.names.call_names import UNIT_FUNCTIONS
 from sqlfront_planner.binder.trees.handlers import failure, unsupported
 from sqlfront_values import types
-from sqlfront_values.expressions import Call, Cast, Expr, Literal, columns_used
-from sqlfront_values.types import BIGINT, INT, STRING, is_integral, units_of
+from sqlfront_values.expressions import Call, Case, Cast, Expr, Literal, columns_used
+from sqlfront_values.types import BIGINT, BOOLEAN, INT, STRING, is_integral, units_of
 
 Special = Callable[[ExpressionBinder, exp.Anonymous], Expr]
 
@@ -198,7 +198,52 @@ def _at_time(binder: ExpressionBinder, name: str, operands: list[Expr], node: ex
     return call_function(binder, maker, operands, node)
 
 
+#: Functions that read a date or timestamp, with its type; of one text they are a cast.
+_READERS: Final = {
+    "to_date": types.DATE,
+    "to_timestamp": types.TIMESTAMP,
+    "to_timestamp_ltz": types.TIMESTAMP,
+    "to_timestamp_ntz": types.TIMESTAMP_NTZ,
+    "try_to_date": types.DATE,
+    "try_to_timestamp": types.TIMESTAMP,
+}
+
+
+def _reader(name: str) -> CallBinder:
+    def bind(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
+        operands = binder.bind_all(node.expressions)
+        if len(operands) == 1 and types.is_string(operands[0].type):
+            return Cast(_READERS[name], operands[0], safe=name.startswith("try_"))
+        return call_function(binder, name, operands, node)
+
+    return bind
+
+
+def _truncation(name: str) -> CallBinder:
+    """Return the binder of ``trunc`` or ``date_trunc``. A text is cast only in rows whose unit is one of the
+    function's; the result is null in others."""
+    unit_place, units = _TRUNCATIONS[name]
+
+    def bind(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
+        operands = binder.bind_all(node.expressions)
+        bound = call_function(binder, name, operands, node)
+        if not (isinstance(bound, Call) and types.is_string(operands[1 - unit_place].type)):
+            return bound
+        unit = Call(STRING, "upper", (bound.arguments[unit_place],))
+        is_known = Call(BOOLEAN, "in", (unit, *(Literal(STRING, known) for known in units)))
+        return Case(bound.type, ((is_known, bound),), Literal(bound.type, None))
+
+    return bind
+
+
+_DATE_UNITS: Final = ("YEAR", "YYYY", "YY", "QUARTER", "MONTH", "MM", "MON", "WEEK")
+_TIME_UNITS: Final = ("DAY", "DD", "HOUR", "MINUTE", "SECOND", "MILLISECOND", "MICROSECOND")
+#: The place of the unit among the arguments, and all units.
+_TRUNCATIONS: Final = {"trunc": (1, _DATE_UNITS), "date_trunc": (0, _DATE_UNITS + _TIME_UNITS)}
+
 DATE_FUNCTIONS: Final[CallBinders] = {
+    **{name: (_reader(name), 1, 2) for name in _READERS},
+    **{name: (_truncation(name), 2, 2) for name in _TRUNCATIONS},
     **{name: (_timestamp_maker(name), 0, None) for name in _MAKERS},
     **{name: (_date_function(name), 2, 3) for name in UNIT_FUNCTIONS},
     "date_sub": (_date_sub, 2, 2),
