@@ -111,7 +111,7 @@ def as_lines(texts: pa.Array) -> bytes | None:
         return None
     ends = from_values([0, len(texts)], INT)
     text: bytes = pc.binary_join(pa.ListArray.from_arrays(ends, texts), "\n")[0].as_buffer().to_pybytes()
-    if text.count(b"\n") != len(texts) - 1 or b"\r" in text:
+    if _line_feeds(text) != len(texts) - 1 or b"\r" in text:
         return None
     if not (pc.all(pc.starts_with(texts, "{")).as_py() and pc.all(pc.ends_with(texts, "}")).as_py()):
         lines = one_object_a_line(text)
@@ -226,7 +226,12 @@ def _parsed(text: bytes, schema: pa.Schema | None) -> pa.Table | None:
         table = arrow_json.read_json(pa.BufferReader(text), read_options, parse_options)
     except pa.ArrowException:
         return None
-    return table if table.num_rows == text.count(b"\n") + 1 else None
+    return table if table.num_rows == _line_feeds(text) + 1 else None
+
+
+def _line_feeds(text: bytes) -> int:
+    """Return the number of line feeds, which numpy counts faster than Python where there are many."""
+    return int(np.count_nonzero(np.frombuffer(text, np.uint8) == _LINE_FEED))
 
 
 def _whole(column: pa.ChunkedArray) -> pa.Array:
