@@ -15,14 +15,14 @@ def tables(rows: int) -> dict[str, pa.Table]:
     """Return the tables by name, the same at every call.
 
     ``arrays``, ``texts``, ``tree`` and ``target`` have ``rows`` rows; ``flat`` has five times as many,
-    ``points`` a tenth, and ``changes`` a quarter.
+    ``points`` a fiftieth, and ``changes`` a quarter.
     """
     random = np.random.default_rng(1)
     return {
         "arrays": _arrays(rows, random),
         "texts": _texts(rows, random),
         "flat": _flat(FLAT * rows, random),
-        "points": _points(rows // 10, random),
+        "points": _points(rows // 50, random),
         "tree": _tree(rows),
         "target": pa.table({"id": np.arange(rows), "v": random.integers(0, 1000, rows)}),
         "changes": pa.table(

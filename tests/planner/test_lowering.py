@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sqlfront_engine.dag import Routing
+from sqlfront_engine.processors.window import Window
 from sqlfront_planner.explain.explanation import explained_job
 from sqlfront_planner.explain.text import tree
 from sqlfront_planner.plan import QueryPlan
@@ -188,3 +189,27 @@ def test_a_filtered_scan_is_filtered_by_the_few_keys_of_the_held_side_too() -> N
 )
 def test_otherwise_a_scan_keeps_its_own_filter(sql: str) -> None:
     assert "KeyFilter" not in tree(explained_job(large(sql).dag))
+
+
+@pytest.mark.parametrize(
+    ("condition", "most"),
+    [("n <= 3", 3), ("3 > n", 2), ("n = 1 and b > 0", 1), ("n = a", None), ("n > 1", None)],
+)
+def test_a_filter_by_row_number_prunes_the_windows_input(condition: str, most: int | None) -> None:
+    numbered = "select *, row_number() over (partition by a order by b) n from t"
+    plan = small(f"select * from ({numbered}) where {condition}")
+
+    assert [window.most for window in windows(plan)] == [most]
+
+
+def test_a_window_with_other_calls_keeps_its_input() -> None:
+    calls = "row_number() over w n, count(*) over w"
+    plan = small(
+        f"select * from (select *, {calls} from t window w as (partition by a order by b)) where n = 1"
+    )
+
+    assert [window.most for window in windows(plan)] == [None]
+
+
+def windows(plan: QueryPlan) -> list[Window]:
+    return [vertex.processor for vertex in plan.dag if isinstance(vertex.processor, Window)]

@@ -5,10 +5,10 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 import pyarrow as pa
 
-from sqlfront_engine.processor import BATCH_ROWS, Processor, ProcessorContext, Steps
-from sqlfront_engine.processors.inputs import WORKING_BYTES, take_all
+from sqlfront_engine.processor import BATCH_ROWS, Processor, ProcessorContext, Steps, Take
+from sqlfront_engine.processors.inputs import WORKING_BYTES, Block, footprint, take_all
 from sqlfront_engine.processors.sort import describe_keys
-from sqlfront_values.columns.batches import gather, make_batch, row_indices
+from sqlfront_values.columns.batches import concat_batches, gather, gather_batch, make_batch, row_indices
 from sqlfront_values.columns.window_rows import WindowRows, window_rows
 from sqlfront_values.errors import NotSupportedError
 from sqlfront_values.evaluate import compile_expression, evaluate_scalar
@@ -24,6 +24,8 @@ from sqlfront_values.functions.windows.registry import WindowFunction, WindowInv
 from sqlfront_values.room import check, returned
 from sqlfront_values.settings import Settings
 
+#: Rows after which an input is pruned, of which only the first rows of partitions are wanted.
+_PRUNED_ROWS = 2 * BATCH_ROWS
 #: A function from the input, its rows in window order and their indices to one result per position, as an
 #: array or as a PlacedColumn.
 _Compute = Callable[[pa.RecordBatch, WindowRows, pa.Array], pa.Array | PlacedColumn]
@@ -32,7 +34,10 @@ _Compute = Callable[[pa.RecordBatch, WindowRows, pa.Array], pa.Array | PlacedCol
 class Window(Processor, frozen=True, tag_field="processor", tag=True):
     """Window functions: emits the input rows, each extended by one column per call. All calls have the same
     partitions and order; all rows of a partition must reach the same instance. Holds all input rows in
-    memory; the output rows have the input's order."""
+    memory; the output rows have the input's order.
+
+    ``most``: only so many rows of each partition are emitted, the first in the order (None = all); the input
+    is then pruned as it comes, and the results of the calls must not depend on later rows."""
 
     cooperative = False
 
@@ -40,12 +45,15 @@ class Window(Processor, frozen=True, tag_field="processor", tag=True):
     order_keys: tuple[SortKey, ...]
     calls: tuple[WindowCall, ...]
     schema: pa.Schema
+    most: int | None = None
 
     def run(self, context: ProcessorContext) -> Steps:
         computes = [_prepare(call, self.order_keys, context.settings) for call in self.calls]
-        batch = yield from take_all(0, context)
+        batch = yield from (take_all(0, context) if self.most is None else self._take_first(context))
         if batch is None:
             return
+        if self.most is not None:
+            batch = self._first(batch, context)
         context.memory.charge(3 * WORKING_BYTES * batch.num_rows)
         rows = window_rows(batch, self.partition_keys, self.order_keys)
         places = np.empty(len(rows), np.int64)
@@ -69,7 +77,40 @@ class Window(Processor, frozen=True, tag_field="processor", tag=True):
     def describe(self) -> str:
         calls = ", ".join(map(describe_call, self.calls))
         keys = ", ".join(f"#{ordinal}" for ordinal in self.partition_keys)
-        return f"Window: {calls} partition by [{keys}] order by [{describe_keys(self.order_keys)}]"
+        most = "" if self.most is None else f" first {self.most}"
+        return f"Window: {calls} partition by [{keys}] order by [{describe_keys(self.order_keys)}]{most}"
+
+    def _take_first(self, context: ProcessorContext) -> Block:
+        """Take all rows of the input, and return those that are emitted, as one batch, whose bytes stay
+        charged; None if there are no rows."""
+        held: list[pa.RecordBatch] = []
+        rows = charged = 0
+        wanted = _PRUNED_ROWS
+        while (batch := (yield Take(0))) is not None:
+            size = footprint(batch)
+            context.memory.charge(size)
+            held.append(batch)
+            rows, charged = rows + batch.num_rows, charged + size
+            if rows >= wanted:
+                held = [self._first(concat_batches(held), context)]
+                rows, size = held[0].num_rows, footprint(held[0])
+                context.memory.charge(size)
+                context.memory.release(charged)
+                charged = size
+                # Many rows that stay make further pruning too dear.
+                wanted = max(_PRUNED_ROWS, 4 * rows)
+        return concat_batches(held) if rows else None
+
+    def _first(self, batch: pa.RecordBatch, context: ProcessorContext) -> pa.RecordBatch:
+        """Return the rows of the batch that are among the first ``most`` of their partitions."""
+        assert self.most is not None
+        check()
+        working = 3 * WORKING_BYTES * batch.num_rows
+        context.memory.charge(working)
+        rows = window_rows(batch, self.partition_keys, self.order_keys)
+        kept = np.sort(rows.order[np.arange(len(rows)) - rows.partitions.starts < self.most])
+        context.memory.release(working)
+        return gather_batch(batch, kept)
 
 
 def _size(column: PlacedColumn) -> int:

@@ -236,7 +236,8 @@ class _Lowering:
             for place, (_, order) in zip(places[len(plan.partition) :], plan.order, strict=True)
         )
         wide = replace(plan, input=child)
-        result = windows.lower_window(self.builder, wide, partition, order, self.lower(child))
+        most = windows.most_rows(plan, condition)
+        result = windows.lower_window(self.builder, wide, partition, order, self.lower(child), most)
         if child.width > plan.input.width:
             row = wide.row()
             kept = (*row[: plan.input.width], *row[child.width :])

@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from sqlfront_engine.processors import window as window_processor
 from sqlfront_engine.processors.window import Window
 from sqlfront_engine.testing import batch_of, verify_processor
 from sqlfront_values.expressions import Column, Expr, FrameUnit, Literal, SortKey, WindowCall, WindowFrame
@@ -183,3 +184,25 @@ def test_a_nan_or_an_infinity_touches_only_the_frames_that_hold_it() -> None:
     verify_processor(
         Window((), (SortKey(0),), (call,), names), [[batch_of(schema, rows)]], expected, orders=5
     )
+
+
+@pytest.mark.parametrize("most", [0, 1, 3, 1000])
+def test_only_the_first_rows_of_partitions_are_emitted(most: int) -> None:
+    rows = make_rows(60)
+    call = WindowCall("row_number", (), INT, FRAMES["running"])
+    expected = []
+    for key in ("a", "b", None):
+        part = sorted((row for row in rows if row[0] == key), key=lambda row: row[1])
+        expected += [(*row, place) for place, row in enumerate(part[:most], 1)]
+    window = Window((0,), (SortKey(1),), (call,), pa.schema([*SCHEMA, ("n", INT)]), most)
+    verify_processor(window, [[batch_of(SCHEMA, rows)]], expected, orders=5)
+
+
+def test_many_rows_are_pruned_as_they_come(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(window_processor, "_PRUNED_ROWS", 20)
+    schema = pa.schema([("x", INT), ("y", INT)])
+    rows = [(row % 3, -row) for row in range(200)]
+    batches = [batch_of(schema, rows[start : start + 7]) for start in range(0, 200, 7)]
+    call = WindowCall("row_number", (), INT, FRAMES["running"])
+    window = Window((0,), (SortKey(1),), (call,), pa.schema([*schema, ("n", INT)]), 1)
+    verify_processor(window, [batches], [(0, -198, 1), (1, -199, 1), (2, -197, 1)], orders=5)
