@@ -208,14 +208,20 @@ def _zip_with(run: Run) -> pa.Array:
     left, right = within(left, valid), within(right, valid)
     sizes = np.maximum(left.lengths, right.lengths)
     rows = np.repeat(np.arange(len(sizes)), sizes)
-    offsets = np.arange(len(rows)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    columns = []
-    for lists in (left, right):
-        inside = offsets < lists.lengths[rows]
-        places = np.where(inside, lists.starts[rows] + offsets, 0)
-        columns.append(gather(lists.elements, row_indices(places, inside)))
+    if np.array_equal(left.lengths, right.lengths):
+        columns = [left.flat(), right.flat()]
+    else:
+        offsets = np.arange(len(rows)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        columns = [_extended(lists, rows, offsets) for lists in (left, right)]
     elements = run.bodies[0].elements(columns, rows, run.captured(sizes > 0))
     return put_together(run.type, elements, sizes, valid)
+
+
+def _extended(lists: Lists, rows: Integers, offsets: Integers) -> pa.Array:
+    """Return the elements at the ``offsets`` of the rows' lists; null behind a list's end."""
+    inside = offsets < lists.lengths[rows]
+    places = np.where(inside, lists.starts[rows] + offsets, 0)
+    return gather(lists.elements, row_indices(places, inside))
 
 
 def _array_sort(run: Run) -> pa.Array:
