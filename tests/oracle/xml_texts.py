@@ -77,7 +77,7 @@ _FAULTS: Final = (
 )
 _OPTIONS: Final = (
     *("nullValue=N", "nullValue=", "nullValue=1", "ignoreSurroundingSpaces=false", "attributePrefix=@"),
-    *("valueTag=a", "excludeAttribute=true", "ignoreNamespace=true", "dateFormat=dd/MM/yyyy"),
+    *("valueTag=e", "excludeAttribute=true", "ignoreNamespace=true", "dateFormat=dd/MM/yyyy"),
     *("timestampFormat=dd/MM/yyyy", "preferDate=false", "wildcardColName=b", "prefersDecimal=true"),
     *("inferSchema=false", "columnNameOfCorruptRecord=c", "timestampNTZFormat=dd/MM/yyyy"),
 )
