@@ -102,8 +102,8 @@ def _not_null() -> NotSupportedError:
 
 def _type(text: str) -> pa.DataType:
     """Parse a schema that is a text: columns, as in CREATE TABLE or as ``name: type``, which become a struct;
-    or one type. Raises ProgrammingError for another text, NotSupportedError for NOT NULL and for intervals
-    other than DAY TO SECOND."""
+    or one type. Raises ProgrammingError for another text, NotSupportedError for NOT NULL, for TIME, and for
+    intervals other than DAY TO SECOND."""
     kinds = tokens_of(text).kinds
     if ("NOT", "NULL") in itertools.pairwise(kinds):
         raise _not_null()
@@ -114,7 +114,9 @@ def _type(text: str) -> pa.DataType:
     if kind is None:
         raise ProgrammingError(f"a schema of createDataFrame is {_SCHEMAS}; not {text!r}")
     if holds_own(kind) and not _only_day_time(kind):
-        raise NotSupportedError("A schema of createDataFrame has no intervals but INTERVAL DAY TO SECOND.")
+        raise NotSupportedError(
+            "A schema of createDataFrame has no TIME, and no intervals but INTERVAL DAY TO SECOND."
+        )
     return kind
 
 

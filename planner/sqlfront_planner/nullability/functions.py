@@ -42,7 +42,7 @@ ALWAYS: Final = frozenset(
     array_max array_min map_contains_key vector_cosine_similarity vector_inner_product vector_l2_distance
     vector_norm vector_normalize
     """.split()  # noqa: SIM905 - as a list it would fill three pages
-)
+) | {"timestamp_ntz of a date and a time"}
 #: The same for functions of ANSI mode off.
 _LEGACY: Final = LEGACY_NAMES - {
     LEGACY_CAST,
