@@ -271,8 +271,18 @@ def test_years_beyond_those_of_python_are_read() -> None:
     assert parser("G yyyy")("BC 0044").local == parser("yyyy")("-0043").local
 
 
-def test_names_of_zones_are_refused() -> None:
-    with pytest.raises(NotSupportedError, match="America/New_York"):
-        formatter("z")(Moment(0, 0, "America/New_York"))
+def test_a_zone_has_names_in_standard_time_and_in_daylight_saving_time() -> None:
+    hour = 3_600_000_000
+
+    assert formatter("z zzzz")(Moment(0, -5 * hour, "America/New_York")) == "EST Eastern Standard Time"
+    assert formatter("z v")(Moment(200 * 24 * hour, -4 * hour, "America/New_York")) == "EDT ET"
+
+
+def test_names_of_zones_that_java_has_not_are_refused() -> None:
+    with pytest.raises(NotSupportedError, match="America/Coyhaique"):
+        formatter("z")(Moment(0, 0, "America/Coyhaique"))
+
+
+def test_abbreviations_of_zones_are_not_read() -> None:
     with pytest.raises(NotSupportedError, match="PST"):
         parser("yyyy z")("2020 PST")

@@ -14,6 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from sqlfront_values.arrow.arrays import bitmap, from_values
+from sqlfront_values.functions.time import zone_names
 from sqlfront_values.functions.time.calendar_dates import (
     Days,
     Integers,
@@ -25,6 +26,7 @@ from sqlfront_values.functions.time.calendar_dates import (
 from sqlfront_values.functions.time.formatting import Formatter, Moment, formatter, letters_of
 from sqlfront_values.java.civil import MICROS_PER_DAY, MICROS_PER_SECOND
 from sqlfront_values.types import STRING
+from sqlfront_values.zones.names import java_id
 
 _Bytes = npt.NDArray[np.uint8]
 _Mask = npt.NDArray[np.bool_]
@@ -51,16 +53,17 @@ def format_local(
         )
     if valid is not None:
         local, offsets = np.where(valid, local, 0), np.where(valid, offsets, 0)
-    fields = _Fields(local, offsets)
+    fields = _Fields(local, offsets, zone)
     return _joined([_texts(fields, letter, write, zone) for letter, write in parts], len(local), valid)
 
 
 class _Fields:
     """The fields of local times, each computed when the first part of a pattern asks for it."""
 
-    def __init__(self, local: Integers, offsets: Integers) -> None:
+    def __init__(self, local: Integers, offsets: Integers, zone: str) -> None:
         self.local = local
         self.offsets = offsets
+        self.zone = zone
 
     @cached_property
     def days(self) -> Integers:
@@ -72,7 +75,8 @@ class _Fields:
         return (self.local - self.days * MICROS_PER_DAY) // MICROS_PER_SECOND
 
     def of(self, letter: str) -> Days:
-        """Return the field on whose values the text of a letter depends; zeros for literals and zones."""
+        """Return the field on whose values the text of a letter depends; zeros for literals and for
+        zones' identifiers and generic names."""
         if letter in _DATES:
             return by_day(_DATES[letter], self.days)
         if letter in "HkKha":
@@ -85,6 +89,8 @@ class _Fields:
             return self.local % MICROS_PER_SECOND // 1000
         if letter == "n":
             return self.local % 1000
+        if letter == "z" and (names := zone_names.names_of(java_id(self.zone))) is not None:
+            return names.is_standard(self.local, self.offsets).astype(np.int64)
         return self.offsets if letter in "OXxZ" else np.zeros(len(self.local), np.int64)
 
 

@@ -2,13 +2,19 @@
 
 from collections.abc import Callable, Iterator
 from functools import lru_cache
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
 
 from sqlfront_values.errors import NotSupportedError
+from sqlfront_values.functions.time import zone_names
 from sqlfront_values.functions.time.patterns import Field, Optional, Part, parse_pattern
 from sqlfront_values.java.civil import MICROS_PER_SECOND, civil_from_days, days_from_civil
 from sqlfront_values.zones.names import java_id
 from sqlfront_values.zones.wall_clock import fixed_offset
+
+if TYPE_CHECKING:
+    from sqlfront_values.functions.time.zone_names import ZoneNames
 
 MONTHS: Final = (
     "January",
@@ -72,8 +78,8 @@ Formatter = Callable[[Moment], str]
 def formatter(pattern: str) -> Formatter:
     """Return the function that formats a :class:`Moment` by the datetime pattern. Raises
     INVALID_DATETIME_PATTERN or INCONSISTENT_BEHAVIOR_CROSS_VERSION for a pattern that Spark refuses. The
-    returned function raises NotSupportedError if the pattern has the name of the time zone, and the moment's
-    zone is neither UTC, GMT nor a fixed offset.
+    returned function raises NotSupportedError if the pattern has the name of the time zone, and Java doesn't
+    know the moment's zone.
 
     >>> formatter("EEE, d MMM yyyy h:mm a")(Moment(951827400000000, 0, "UTC"))
     'Tue, 29 Feb 2000 12:30 PM'
@@ -234,17 +240,30 @@ def _offset_of_z(count: int) -> Formatter:
 
 
 def _zone_name(count: int) -> Formatter:
+    def choose(moment: Moment, names: "ZoneNames") -> list[str]:
+        local = (moment.days * _SECONDS_PER_DAY + moment.second_of_day) * MICROS_PER_SECOND
+        offset = moment.offset * MICROS_PER_SECOND
+        is_standard = names.is_standard(np.array([local]), np.array([offset]))[0]
+        return names.standard if is_standard else names.daylight
+
+    return _named_zone(count, choose)
+
+
+def _generic_zone_name(count: int) -> Formatter:
+    return _named_zone(count, lambda moment, names: names.generic)
+
+
+def _named_zone(count: int, choose: "Callable[[Moment, ZoneNames], list[str]]") -> Formatter:
     def write(moment: Moment) -> str:
         if moment.zone in _UTC_NAMES:
             return "Coordinated Universal Time" if count == _WHOLE_NAME else "UTC"
-        name = java_id(moment.zone)
-        if name == "GMT":
-            return "Greenwich Mean Time" if count == _WHOLE_NAME else "GMT"
+        zone = java_id(moment.zone)
+        names = zone_names.names_of(zone)
+        if names is not None:
+            return choose(moment, names)[count == _WHOLE_NAME]
         if fixed_offset(moment.zone) is None:
-            raise NotSupportedError(
-                f"the name of the time zone {moment.zone} in a datetime pattern (z, v); use VV"
-            )
-        return name
+            raise NotSupportedError(f"the name of the time zone {moment.zone} in a datetime pattern (z, v)")
+        return zone
 
     return write
 
@@ -256,7 +275,7 @@ _TEXTS: Final[dict[str, Callable[[int], Formatter]]] = {
     "S": _fraction,
     "V": lambda count: lambda moment: java_id(moment.zone),
     "z": _zone_name,
-    "v": _zone_name,
+    "v": _generic_zone_name,
     "O": _localized_offset,
     "X": lambda count: _iso_offset(count, zero="Z"),
     "x": lambda count: _iso_offset(count, zero=None),
