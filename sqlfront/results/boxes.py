@@ -7,12 +7,13 @@ from typing import Final
 
 import pyarrow as pa
 
+from sqlfront.results.python_values import variants
 from sqlfront_values.arrow import kernels as pc
 from sqlfront_values.arrow.exchange import imported
 from sqlfront_values.evaluate import evaluate
 from sqlfront_values.expressions import Cast, Column
 from sqlfront_values.settings import Settings
-from sqlfront_values.types import BINARY, STRING, is_string
+from sqlfront_values.types import BINARY, STRING, is_string, is_variant
 
 #: Characters that take two cells on a terminal (the ranges of Spark's ``Utils.fullWidthRegex``).
 _FULL_WIDTH: Final = re.compile(
@@ -31,8 +32,8 @@ def cells(
     batch: pa.RecordBatch, schema: pa.Schema, settings: Settings, null: str = "NULL"
 ) -> list[tuple[str, ...]]:
     """Return the values of a result's batch as texts, one tuple per row, as Spark shows them: ``CAST(value AS
-    STRING)``, but ``NULL`` for null at every depth, and hex for binary. ``schema`` has the logical types of
-    the columns; ``null``: the text for a null that isn't inside of another value."""
+    STRING)``, but ``NULL`` for null at every depth, hex for binary, and JSON for a variant. ``schema`` has
+    the logical types of the columns; ``null``: the text for a null that isn't inside of another value."""
     if not batch.num_columns:
         return [()] * batch.num_rows
     columns = zip(batch.columns, schema.types, strict=True)
@@ -41,8 +42,8 @@ def cells(
 
 def column_texts(array: pa.Array, kind: pa.DataType, settings: Settings, null: str = "NULL") -> list[str]:
     """Return the values of one column as texts, as Spark shows them: ``CAST(value AS STRING)``, but ``NULL``
-    for null at every depth, and hex for binary. ``kind``: the column's logical type; ``null``: the text for a
-    null that isn't inside of another value."""
+    for null at every depth, hex for binary, and JSON for a variant. ``kind``: the column's logical type;
+    ``null``: the text for a null that isn't inside of another value."""
     if pa.types.is_list(kind):
         items = column_texts(elements(array, array.values), kind.value_type, settings)
         shown = [f"[{', '.join(items[start:end])}]" for start, end in spans(array)]
@@ -84,6 +85,8 @@ def _leaf_texts(array: pa.Array, kind: pa.DataType, settings: Settings, null: st
     if kind == BINARY:
         values = array.to_pylist()
         return [null if value is None else f"[{value.hex(' ').upper()}]" for value in values]
+    if is_variant(kind):
+        return [null if value is None else str(value) for value in variants(array)]
     values = strings(array, kind, settings).to_pylist()
     return [null if value is None else str(value) for value in values]
 

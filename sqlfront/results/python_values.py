@@ -96,7 +96,7 @@ class _Values:
             # Python's times have microseconds; Spark cuts off the rest as well.
             return column.cast(_CLOCK, safe=False).to_pylist()
         if is_variant_struct(data_type):
-            return _unless_null(column, _variants(column))
+            return variants(column)
         if pa.types.is_struct(data_type):
             return _unless_null(column, self._structs(column))
         if pa.types.is_map(data_type):
@@ -136,9 +136,12 @@ class _Values:
         return [values[start - first : end - first] for start, end in itertools.pairwise(offsets)]
 
 
-def _variants(column: pa.StructArray) -> list[object]:
+def variants(column: pa.StructArray) -> list[object]:
+    """Return the values of a result's column of variants, a struct of their two parts, as
+    :class:`~sqlfront.results.variant_value.VariantVal`; null is None."""
     values, metadata = (column.field(name).to_pylist() for name in ("value", "metadata"))
-    return [variant_value.VariantVal(*pair) for pair in zip(values, metadata, strict=True)]
+    found = [variant_value.VariantVal(*pair) for pair in zip(values, metadata, strict=True)]
+    return _unless_null(column, found)
 
 
 def _unless_null(column: pa.Array, values: Sequence[object]) -> list[object]:
