@@ -14,9 +14,8 @@ from sqlfront_values.errors import DatabaseError, DataError, spark_error
 from sqlfront_values.types import INT, MICROS_OF, MONTHS_OF, STRING, IntervalType, is_year_month, units_of
 
 #: The most days that a bigint of microseconds holds.
-_MOST_DAYS: Final = 106_751_991
-#: The greatest count of a unit that isn't the first unit.
-_MOST: Final = {"HOUR": 23, "MINUTE": 59, "SECOND": 59}
+#: The greatest number of days before other units, and of a unit behind another one.
+_MOST: Final = {"DAY": 106_751_991, "HOUR": 23, "MINUTE": 59, "SECOND": 59}
 #: The signs of units in messages.
 _SIGNS: Final = {"DAY": "d", "HOUR": "h", "MINUTE": "m", "SECOND": "s.n", "YEAR": "y", "MONTH": "m"}
 _FRACTION: Final = r"(?:\.([0-9]{1,9}))?"
@@ -91,8 +90,7 @@ def string_to_interval(target: IntervalType, *, safe: bool) -> Convert:
                 amounts.append(None if text is None else parse(text))
             except ValueError as error:
                 if not safe:
-                    reason = _out_of_bounds if isinstance(error, _OutOfBoundsError) else _unmatched
-                    raise reason(text, target) from None
+                    raise _failure(error, text, target) from None
                 amounts.append(None)
         return from_values(amounts, storage).view(target.storage_type)
 
@@ -100,7 +98,18 @@ def string_to_interval(target: IntervalType, *, safe: bool) -> Convert:
 
 
 class _OutOfBoundsError(ValueError):
-    """An error for a text that has the form of an interval, but one of whose numbers is out of bounds."""
+    """An error for a text that has the form of an interval, but one of whose numbers is out of bounds: a
+    number of days, hours, minutes or seconds, which the error names, or one of years or months."""
+
+
+def check_bound(unit: str, count: int) -> None:
+    """Raise ValueError, with Spark's words, if the number ``count`` of a unit (``DAY`` to ``SECOND``) is out
+    of the unit's bounds in a text of several units. The bound of days holds for the first unit, the others'
+    for a unit behind another one."""
+    if count > _MOST[unit]:
+        raise _OutOfBoundsError(
+            f"requirement failed: {unit.lower()} {count} outside range [0, {_MOST[unit]}]"
+        )
 
 
 _Parse = Callable[[str], int]
@@ -141,10 +150,9 @@ def _time_parser(target: IntervalType) -> _Parse:
             raise ValueError
         sign, first, *rest = match.groups()
         counts = [int(first), *(int(part) for part in rest[: len(units) - 1])]
-        if len(units) > 1 and target.first == "DAY" and counts[0] > _MOST_DAYS:
-            raise _OutOfBoundsError
-        if any(count > _MOST[unit] for unit, count in zip(units[1:], counts[1:], strict=True)):
-            raise _OutOfBoundsError
+        bounded = units[0 if len(units) > 1 and target.first == "DAY" else 1 :]
+        for unit, count in zip(bounded, counts[-len(bounded) :], strict=True):
+            check_bound(unit, count)
         micros = sum(count * MICROS_OF[unit] for unit, count in zip(units, counts, strict=True))
         if target.last == "SECOND":
             micros += int((rest[-1] or "")[:6].ljust(6, "0"))
@@ -193,9 +201,11 @@ def _unmatched(text: str, target: IntervalType) -> DatabaseError:
     )
 
 
-def _out_of_bounds(text: str, target: IntervalType) -> DatabaseError:
+def _failure(error: ValueError, text: str, target: IntervalType) -> DatabaseError:
+    if not isinstance(error, _OutOfBoundsError):
+        return _unmatched(text, target)
     if not is_year_month(target):
-        return DataError(f"The interval '{text}' has a number out of its bounds.")
+        return DataError(str(error))
     return spark_error(
         "INVALID_INTERVAL_FORMAT.INTERVAL_PARSING",
         f"Error parsing '{text}' to interval. Please ensure that the value provided is in a valid format"

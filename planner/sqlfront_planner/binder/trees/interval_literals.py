@@ -12,9 +12,9 @@ from typing import Final
 import msgspec
 from sqlglot import exp
 
-from sqlfront_planner.binder.trees.handlers import failure, unsupported
-from sqlfront_values.casts.interval_texts import interval_text
-from sqlfront_values.errors import Error
+from sqlfront_planner.binder.trees.handlers import failure, span, unsupported
+from sqlfront_values.casts.interval_texts import check_bound, interval_text
+from sqlfront_values.errors import Error, ProgrammingError
 from sqlfront_values.expressions import Literal
 from sqlfront_values.types import INTERVALS, MICROS_OF, MONTHS_OF, IntervalType, is_year_month
 
@@ -133,10 +133,24 @@ def _span(text: str, first: str, last: str, node: exp.Expr) -> IntervalLiteral:
         given = [part for part in parts if part is not None]
         if len(given) != len(fields):
             raise _bad_span(text, first, last, node)
+        _check_bounds(dict(zip(fields, given, strict=True)), node)
         amount = sum(
             (Decimal(part) * _MICROS[unit] for part, unit in zip(given, fields, strict=True)), Decimal()
         )
     return IntervalLiteral(-int(amount) if sign == "-" else int(amount), INTERVALS[first, last])
+
+
+def _check_bounds(parts: dict[str, str], node: exp.Expr) -> None:
+    """Raise Spark's error for the first number of a unit that is out of the unit's bounds; of several units,
+    in their order, ``parts`` has the numbers, a fraction included."""
+    bounded = list(parts)[0 if len(parts) > 1 and "DAY" in parts else 1 :]
+    try:
+        for unit in bounded:
+            check_bound(unit, int(Decimal(parts[unit])))
+    except ValueError as error:
+        raise ProgrammingError(
+            f"{error}.", condition="_LEGACY_ERROR_TEMP_0063", position=span(node)
+        ) from None
 
 
 def _unit(node: exp.Expr, whole: exp.Expr) -> str:
