@@ -172,10 +172,10 @@ def _call(
     name = function_name(node)
     entry = lookup_window(name)
     takes = name in EDGES | LISTS or (entry is not None and entry.takes_nulls_clause)
-    if ignore_nulls is not None and not takes:
+    if ignore_nulls and not takes:
         raise failure(
             "INVALID_SQL_SYNTAX.FUNCTION_WITH_UNSUPPORTED_SYNTAX",
-            f"Invalid SQL syntax: The function `{name}` does not support IGNORE NULLS or RESPECT NULLS.",
+            f"Invalid SQL syntax: The function `{name}` does not support IGNORE NULLS.",
             node,
         )
     if within is not None and (entry is not None or lookup_aggregate(name) is None):

@@ -88,7 +88,10 @@ def bind_ignore_nulls(binder: ExpressionBinder, node: exp.IgnoreNulls | exp.Resp
     call = node.this
     name = _aggregate_name(call) if isinstance(call, exp.Anonymous) else None
     if name is None:
-        raise unsupported("IGNORE NULLS with this function", node)
+        bound = binder.bind(call)
+        if isinstance(node, exp.IgnoreNulls):
+            raise _ignores_no_nulls(binder.name(call).partition("(")[0], node)
+        return bound
     return bind_aggregate(binder, call, name, ignore_nulls=isinstance(node, exp.IgnoreNulls))
 
 
@@ -284,17 +287,22 @@ def _is_deviation(operand: Expr) -> bool:
 
 def _with_nulls_clause(name: str, operands: list[Expr], node: exp.Expr, *, ignore: bool) -> list[Expr]:
     """Return the operands of a call with IGNORE NULLS or RESPECT NULLS: the clause becomes the last operand
-    unless it says what the function does anyway."""
+    unless it says what the function does anyway, as RESPECT NULLS does for most functions."""
     if name in EDGES:
         return [operands[0], Literal(BOOLEAN, True)] if ignore and operands else operands
+    if name not in LISTS and not ignore:
+        return operands
     if name not in LISTS:
-        raise failure(
-            "INVALID_SQL_SYNTAX.FUNCTION_WITH_UNSUPPORTED_SYNTAX",
-            f"Invalid SQL syntax: The function `{name}` does not support "
-            f"{'IGNORE' if ignore else 'RESPECT'} NULLS.",
-            node,
-        )
+        raise _ignores_no_nulls(name, node)
     return operands if ignore else [*operands, Literal(BOOLEAN, True)]
+
+
+def _ignores_no_nulls(name: str, node: exp.Expr) -> Error:
+    return failure(
+        "INVALID_SQL_SYNTAX.FUNCTION_WITH_UNSUPPORTED_SYNTAX",
+        f"Invalid SQL syntax: The function `{name}` does not support IGNORE NULLS.",
+        node,
+    )
 
 
 def _with_numbers(name: str, operands: list[Expr]) -> list[Expr]:
