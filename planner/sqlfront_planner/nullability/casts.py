@@ -45,7 +45,7 @@ def _may_give_null(before: pa.DataType, after: pa.DataType) -> bool:
     if is_string(before):
         return not pa.types.is_binary(after)
     if is_decimal(after):
-        return not (pa.types.is_boolean(before) or _holds(before, after))
+        return not (pa.types.is_boolean(before) or _holds(before, after) or _has_more_digits(before, after))
     if is_time(before) and str(after) in _INTEGERS:
         return str(after) not in _INTEGERS[2:]
     if str(after) in _INTEGERS:
@@ -69,6 +69,12 @@ def _holds(before: pa.DataType, after: pa.DataType) -> bool:
         return False
     whole, places = before.precision - before.scale, before.scale
     return bool(after.precision - after.scale >= whole and after.scale >= places)
+
+
+def _has_more_digits(before: pa.DataType, after: pa.DataType) -> bool:
+    """Return whether a decimal type has more digits before the point than another one: rounding, too, gives a
+    value of the type."""
+    return is_decimal(before) and bool(after.precision - after.scale > before.precision - before.scale)
 
 
 def _is_up_cast(before: pa.DataType, after: pa.DataType) -> bool:

@@ -34,7 +34,7 @@ ALWAYS: Final = frozenset(
     xpath xpath_boolean xpath_double xpath_float xpath_int xpath_long xpath_number xpath_short xpath_string
     from_json from_xml get_json_object json_array_length json_object_keys to_csv to_json to_xml
 
-    from_unixtime next_day trunc date_trunc try_to_date try_to_timestamp try_make_timestamp
+    from_unixtime next_day trunc date_trunc try_make_timestamp
     try_make_timestamp_ltz try_make_timestamp_ntz
 
     window_time try_parse_json variant_get try_variant_insert try_variant_set try_variant_array_append
@@ -175,6 +175,14 @@ def _whole_elements(function: Call, arguments: Sequence[Nulls]) -> Nulls:
     )
 
 
+def _common_elements(function: Call, arguments: Sequence[Nulls]) -> Nulls:
+    """The elements of two arrays, of which one alone has no nulls to give."""
+    elements = [each.parts[0] for each in arguments if each.parts]
+    inside = _union(elements) if elements else everywhere(inner_types(function.type)[0])
+    both = len(elements) == len(arguments) and all(each.value for each in elements)
+    return Nulls(any(each.value for each in arguments), (Nulls(both, inside.parts),))
+
+
 def _repeated(function: Call, arguments: Sequence[Nulls]) -> Nulls:
     """The first argument, several times."""
     return Nulls(arguments[1].value, (arguments[0],))
@@ -273,6 +281,15 @@ def _variant_entries(function: Call, arguments: Sequence[Nulls]) -> Nulls:
     return Nulls(arguments[0].value, (Nulls(False, (Nulls(False), Nulls(True), Nulls(False))),))
 
 
+#: The functions that make a date or timestamp of a text or of another one.
+_TIMES_OF: Final = (
+    "to_date",
+    "to_timestamp",
+    "to_timestamp_ltz",
+    "to_timestamp_ntz",
+    "try_to_date",
+    "try_to_timestamp",
+)
 _RULES: Final[dict[str, Rule]] = {
     **dict.fromkeys(("window", "session_window"), _window),
     "sliding windows": _windows,
@@ -298,6 +315,7 @@ _RULES: Final[dict[str, Rule]] = {
     "map_from_entries": _map_of_entries,
     "concat_ws": _first_argument,
     **dict.fromkeys(("array_append", "array_prepend", "array_insert"), _appended),
-    **dict.fromkeys(("to_date", "to_timestamp", "to_timestamp_ltz", "to_timestamp_ntz"), _time_of),
+    **dict.fromkeys(_TIMES_OF, _time_of),
+    "array_intersect": _common_elements,
     **dict.fromkeys(("if", "nvl2"), _chosen),
 }

@@ -81,7 +81,10 @@ def _uniform(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
     width = Call(DOUBLE, "subtract", (most, least))
     drawn = call_function(binder, "rand", seed, node)
     value = Call(DOUBLE, "add", (least, Call(DOUBLE, "multiply", (width, drawn))))
-    return value if kind == DOUBLE else Cast(kind, value)
+    if kind == DOUBLE:
+        return value
+    # For Spark uniform gives no null, although such a cast may.
+    return Call(kind, "coalesce", (Cast(kind, value), cast_to(operands[0], kind)))
 
 
 def _randstr(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
