@@ -28,6 +28,7 @@ from sqlfront_values.functions.registry import Invocation, Kernel
 from sqlfront_values.room import check
 from sqlfront_values.settings import Settings
 from sqlfront_values.types import BIGINT, DATE, physical
+from sqlfront_values.zones.names import zone_of
 from sqlfront_values.zones.wall_clock import instants_of
 
 #: Rows: shorter columns are not worth a search for repeated values.
@@ -225,6 +226,14 @@ def local_instant(local: int, zone: str) -> int:
     INVALID_TIMEZONE if there is no such zone."""
     try:
         return int(instants_of(np.array([local]), zone)[0])
+    except ValueError:
+        raise invalid_zone(zone) from None
+
+
+def check_zone(zone: str) -> None:
+    """Raise INVALID_TIMEZONE if there is no time zone ``zone``."""
+    try:
+        zone_of(zone)
     except ValueError:
         raise invalid_zone(zone) from None
 

@@ -45,7 +45,9 @@ def _sequence(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
         one = 1 if is_integral(kind) or kind == DATE else MICROS_PER_DAY
         step = np.where(start <= stop, one, -one)
     in_months = len(arguments) > 2 and is_year_month(invocation.argument_types[2])
-    if kind == DATE and not in_months and len(arguments) > 2:
+    if kind == DATE and in_months:
+        _check_granularity(step != 0, "year to month", valid)
+    elif kind == DATE and len(arguments) > 2:
         step = _whole_days(step, valid)
     if valid is not None:
         start, stop = np.where(valid, start, 0), np.where(valid, stop, 0)
@@ -59,12 +61,17 @@ def _sequence(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
 
 def _whole_days(step: Integers, valid: Mask | None) -> Integers:
     days, rest = np.divmod(step, MICROS_PER_DAY)
-    if (rest if valid is None else rest[valid]).any():
-        raise DataError(
-            "sequence step must be an interval day to second of day granularity if start and end values are"
-            " dates"
-        )
+    _check_granularity((days != 0) & (rest == 0), "day to second", valid)
     return days
+
+
+def _check_granularity(fits: Mask, units: str, valid: Mask | None) -> None:
+    """Raise DataError if a step doesn't lead from date to date, of the rows where ``valid`` is true."""
+    if not (fits if valid is None else fits[valid]).all():
+        raise DataError(
+            f"sequence step must be an interval {units} of day granularity if start and end values are dates",
+            condition="_LEGACY_ERROR_TEMP_3242",
+        )
 
 
 def _check_direction(start: Integers, stop: Integers, step: Integers) -> None:

@@ -4,7 +4,9 @@ from collections import deque
 from typing import Final
 
 import numpy as np
+import pyarrow as pa
 
+from sqlfront_values.arrow import kernels as pc
 from sqlfront_values.arrow.arrays import from_numpy, valid_mask
 from sqlfront_values.arrow.forms import Datum, full_array, plain
 from sqlfront_values.columns.lists import both_valid
@@ -17,6 +19,8 @@ from sqlfront_values.types import DOUBLE, INT, STRING
 #: Characters of long texts between two checks whether the query should stop; the work for one grows with the
 #: length of the other text.
 _STEPS_BETWEEN_CHECKS: Final = 64
+_COALESCE: Final = pc.get_function("coalesce")
+_ZERO: Final = pa.scalar(0, INT)
 #: Rows from which on the distances of all rows at once take less time than those of single rows.
 _MANY_ROWS: Final = 64
 
@@ -124,8 +128,15 @@ def jaro_winkler(left: str, right: str) -> float:
     return similarity + prefix * _PREFIX_WEIGHT * (1.0 - similarity)
 
 
-@columnar
 def _levenshtein(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
+    """As in Spark, a null threshold is 0, but gives null where all arguments are constants."""
+    if len(arguments) > 2 and any(isinstance(argument, pa.Array) for argument in arguments):
+        arguments = (*arguments[:2], _COALESCE.call([arguments[2], _ZERO]))
+    return _distances(arguments, invocation)
+
+
+@columnar
+def _distances(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
     texts = [plain(full_array(argument, invocation.length)) for argument in arguments[:2]]
     found = distances(*texts) if invocation.length >= _MANY_ROWS else None
     if found is None:
@@ -145,6 +156,7 @@ register(
         INT,
         _levenshtein,
         optional=1,
+        null_propagating=False,
         example=("levenshtein('kitten', 'sitting')", "3"),
     ),
     ScalarFunction(

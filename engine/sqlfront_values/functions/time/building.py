@@ -13,7 +13,7 @@ from sqlfront_values.errors import DatabaseError, DataError, spark_error
 from sqlfront_values.evaluation_errors import interval_overflow
 from sqlfront_values.expressions import Call
 from sqlfront_values.functions.registry import Invocation, Kernel, Kind, ScalarFunction, register
-from sqlfront_values.functions.rowwise import by_row, columnar, local_instant
+from sqlfront_values.functions.rowwise import by_row, check_zone, columnar, local_instant
 from sqlfront_values.functions.time.parsing import invalid_day
 from sqlfront_values.java.civil import (
     MICROS_PER_DAY,
@@ -105,6 +105,7 @@ def _make_timestamp(*, safe: bool, local: bool = False) -> Kernel:
         def make(
             year: int, month: int, day: int, hour: int, minute: int, seconds: Decimal, zone: str = session
         ) -> int | None:
+            check_zone(zone)
             try:
                 micros = _local_micros(year, month, day, hour, minute, seconds)
             except DataError:
