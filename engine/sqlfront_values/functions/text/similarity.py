@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from sqlfront_values.arrow import kernels as pc
 from sqlfront_values.arrow.arrays import from_numpy, valid_mask
-from sqlfront_values.arrow.forms import Datum, full_array, plain
+from sqlfront_values.arrow.forms import Datum, constant, full_array, plain
 from sqlfront_values.columns.lists import both_valid
 from sqlfront_values.functions.registry import Invocation, ScalarFunction, register
 from sqlfront_values.functions.rowwise import by_row, columnar, integers, row_kernel
@@ -20,7 +20,7 @@ from sqlfront_values.types import DOUBLE, INT, STRING
 #: length of the other text.
 _STEPS_BETWEEN_CHECKS: Final = 64
 _COALESCE: Final = pc.get_function("coalesce")
-_ZERO: Final = pa.scalar(0, INT)
+_ZERO: Final = constant(0, INT)
 #: Rows from which on the distances of all rows at once take less time than those of single rows.
 _MANY_ROWS: Final = 64
 
