@@ -115,10 +115,10 @@ def interval_arithmetic(
     that can't be added, subtracted or multiplied.
     """
     if operator in ("add", "subtract"):
+        moved = _moved_string(binder, operator, left, right, node)
+        if moved is not None:
+            return moved
         if not binder.context.coercion.ansi and STRING in (left.type, right.type):
-            raise unsupported("A string moved by an interval", node)
-        moved = left if operator == "subtract" or is_string(left.type) else right
-        if is_string(moved.type) and (is_day_time(left.type) or is_day_time(right.type)):
             raise unsupported("A string moved by an interval", node)
         kind = None if STRING in (left.type, right.type) else least_common_type(left.type, right.type)
         if kind is None and is_interval(left.type) and is_interval(right.type):
@@ -141,6 +141,19 @@ def interval_arithmetic(
     if operator in ("multiply", "divide") and is_interval(left.type):
         raise _not_numeric(binder, operator, right, node)
     return None
+
+
+def _moved_string(
+    binder: ExpressionBinder, operator: str, left: Expr, right: Expr, node: exp.Expr
+) -> Expr | None:
+    """Bind a string moved by an interval of days or shorter units: the string is read as a timestamp, and the
+    result is a string again. Returns None for other operands."""
+    swapped = operator == "add" and is_day_time(left.type)
+    text, interval = (right, left) if swapped else (left, right)
+    if not is_string(text.type) or not is_day_time(interval.type):
+        return None
+    binder.context.moved[id(node)] = TimeShift(node, MovedBy.INTERVAL, swapped)
+    return cast_to(Call(TIMESTAMP, operator, (cast_to(text, TIMESTAMP), interval)), STRING)
 
 
 def _refuse_moved(binder: ExpressionBinder, operator: str, operands: Sequence[Expr], node: exp.Expr) -> None:
