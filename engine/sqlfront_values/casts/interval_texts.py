@@ -150,8 +150,8 @@ def _time_parser(target: IntervalType) -> _Parse:
             raise ValueError
         sign, first, *rest = match.groups()
         counts = [int(first), *(int(part) for part in rest[: len(units) - 1])]
-        bounded = units[0 if len(units) > 1 and target.first == "DAY" else 1 :]
-        for unit, count in zip(bounded, counts[-len(bounded) :], strict=True):
+        unbounded = 0 if len(units) > 1 and target.first == "DAY" else 1
+        for unit, count in zip(units[unbounded:], counts[unbounded:], strict=True):
             check_bound(unit, count)
         micros = sum(count * MICROS_OF[unit] for unit, count in zip(units, counts, strict=True))
         if target.last == "SECOND":
