@@ -19,7 +19,7 @@ from sqlfront_values.evaluate import evaluate_scalar
 from sqlfront_values.expressions import Call, Cast, Expr, Literal
 from sqlfront_values.functions.numbers.decimal_rules import wider_type
 from sqlfront_values.functions.registry import Kind
-from sqlfront_values.types import BIGINT, DOUBLE, INT, VOID
+from sqlfront_values.types import BIGINT, BOOLEAN, DOUBLE, INT, VOID
 
 _SEEDS: Final = (INT, BIGINT, VOID)
 _MOST_LENGTH: Final = 2**31 - 1
@@ -84,7 +84,7 @@ def _uniform(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
     if kind == DOUBLE:
         return value
     # For Spark uniform gives no null, although such a cast may.
-    return Call(kind, "coalesce", (Cast(kind, value), cast_to(operands[0], kind)))
+    return Call(kind, "coalesce", (Cast(kind, value), cast_to(Literal(BOOLEAN, False), kind)))
 
 
 def _randstr(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
