@@ -24,6 +24,7 @@ class LineWriter:
         # By default reading keeps white space, and writing removes it.
         self._strips_left = given.get("ignoreleadingwhitespace", "true").lower() == "true"
         self._strips_right = given.get("ignoretrailingwhitespace", "true").lower() == "true"
+        self._quotes_all = given.get("quoteall", "false").lower() == "true"
         self._null = self._instead(dialect.null_value)
         self._empty = self._instead(given.get("emptyvalue", '""'))
 
@@ -40,7 +41,7 @@ class LineWriter:
         if self._strips_left:
             text = text.lstrip(_WHITE)
         # White space at the end counts for the quotes, though it isn't written.
-        needs_quotes = is_comment or self._needs_quotes(text)
+        needs_quotes = is_comment or self._quotes_all or self._needs_quotes(text)
         if self._strips_right:
             text = text.rstrip(_WHITE)
         if not text:
@@ -52,7 +53,9 @@ class LineWriter:
         emptyValue; it is quoted if necessary, and unchanged if it is quoted already."""
         quote = self._dialect.quote
         has_quotes = len(text) > 1 and text[0] == quote == text[-1]
-        return text if has_quotes or not self._needs_quotes(text) else self._quoted(text)
+        if has_quotes or not (self._quotes_all or self._needs_quotes(text)):
+            return text
+        return self._quoted(text)
 
     def _needs_quotes(self, text: str) -> bool:
         return any(special in text for special in self._special)

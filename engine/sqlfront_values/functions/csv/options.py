@@ -5,8 +5,8 @@ from typing import Final
 
 import msgspec
 
-from sqlfront_values.errors import NotSupportedError, ProgrammingError
-from sqlfront_values.functions.csv.settings import CsvSettings, csv_settings
+from sqlfront_values.errors import NotSupportedError
+from sqlfront_values.functions.csv.settings import CsvSettings, check_truth, csv_settings
 
 #: The line end that Spark sets for these functions: a character that is in no text, as a rule.
 LINE_END: Final = "\uffff"
@@ -18,11 +18,14 @@ _KNOWN: Final = frozenset(
         *("maxcharspercolumn", "chartoescapequoteescaping", "unescapedquotehandling", "preferdate"),
     }
 )
-#: Options that must be true or false and have no effect on a single text.
-_WITHOUT_EFFECT: Final = ("multiline", "header", "inferschema", "enforceschema")
+#: Options that must be true or false and have no effect on the reading of a single text.
+_WITHOUT_EFFECT: Final = (
+    *("multiline", "header", "inferschema", "enforceschema", "quoteall"),
+    *("ignorecorruptfiles", "ignoremissingfiles"),
+)
 _REFUSED: Final = (
     *("charset", "columnpruning", "compression", "enabledatetimeparsingfallback", "encoding", "escapequotes"),
-    *("inputbuffersize", "quoteall", "samplingratio", "singlevariantcolumn", "timeformat"),
+    *("inputbuffersize", "samplingratio", "singlevariantcolumn", "timeformat"),
 )
 _LOCALES: Final = ("en-us", "en")
 
@@ -33,8 +36,8 @@ def function_settings(options: Mapping[str, str]) -> CsvSettings:
     ProgrammingError for an invalid value."""
     given = {key.lower(): value for key, value in options.items()}
     for name in _WITHOUT_EFFECT:
-        if name in given and given[name].lower() not in ("true", "false"):
-            raise ProgrammingError(f"{name} flag can be true or false")
+        if name in given:
+            check_truth(name, given[name])
     refused: list[str] = [name for name in _REFUSED if name in given]
     if given.get("locale", "en-US").lower() not in _LOCALES:
         refused.append("locale")

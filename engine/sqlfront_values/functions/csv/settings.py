@@ -22,6 +22,16 @@ _OPTIONS: Final = frozenset(
 _OF_WRITERS: Final = "overwriteforeignfiles"
 #: Synonyms of options; the option itself takes precedence.
 _SYNONYMS: Final = {"delimiter": "sep", "charset": "encoding"}
+#: The options as Spark's messages spell them.
+_SPELLED: Final = {
+    name.lower(): name
+    for name in (
+        *("enforceSchema", "ignoreLeadingWhiteSpace", "ignoreTrailingWhiteSpace", "inferSchema"),
+        *("maxCharsPerColumn", "maxColumns", "preferDate", "quoteAll"),
+    )
+}
+#: The options that Spark has Scala read as true or false, with Scala's message.
+_OF_SCALA: Final = ("multiline", "ignorecorruptfiles", "ignoremissingfiles")
 _ENCODINGS: Final = ("iso-8859-1", "us-ascii", "utf-16", "utf-16be", "utf-16le", "utf-32", "utf-8")
 _ESCAPED_SEPARATORS: Final = {"t": "\t", "r": "\r", "b": "\b", "f": "\f", '"': '"', "'": "'", "\\": "\\"}
 #: The sampling ratio above which Spark's inference reads all rows (``CSVUtils.sample``).
@@ -100,6 +110,18 @@ def csv_settings(options: Mapping[str, str]) -> CsvSettings:
     )
 
 
+def check_truth(name: str, text: str) -> None:
+    """Raise ProgrammingError with Spark's message if the value ``text`` of the option ``name``, in lower
+    case, is neither true nor false."""
+    if text.lower() in ("true", "false"):
+        return
+    if name in _OF_SCALA:
+        raise ProgrammingError(f'For input string: "{text}"')
+    raise ProgrammingError(
+        f"{_SPELLED.get(name, name)} flag can be true or false", condition="_LEGACY_ERROR_TEMP_2147"
+    )
+
+
 class _Given:
     """The options of a table by name in lower case, where synonyms (``delimiter``, ``charset``) are replaced
     by the option's main name. Raises NotSupportedError for an unknown option."""
@@ -124,8 +146,7 @@ class _Given:
         text = self._options.get(name)
         if text is None:
             return default
-        if text.lower() not in ("true", "false"):
-            raise ProgrammingError(f"option {name} of USING csv must be true or false, not {text!r}")
+        check_truth(name, text)
         return text.lower() == "true"
 
     def number(self, name: str, default: int) -> int:
@@ -135,7 +156,7 @@ class _Given:
         try:
             return int(text)
         except ValueError:
-            raise ProgrammingError(f"{name} should be an integer. Found {text}.") from None
+            raise ProgrammingError(f"{_SPELLED[name]} should be an integer. Found {text}.") from None
 
     def character(self, name: str, default: str) -> str:
         """Return the value of an option that is one character: ``default`` if the option isn't given, NUL if
