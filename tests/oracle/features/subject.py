@@ -40,6 +40,9 @@ class Frame:
         """All rows."""
         return self._ready().collect()
 
+    def __getattr__(self, name: str) -> Callable[..., object]:
+        raise sqlfront.NotSupportedError(f"DataFrame.{name}")
+
     def createOrReplaceTempView(self, name: str) -> None:
         """Make the rows a view."""
         self._ready().createOrReplaceTempView(name)
