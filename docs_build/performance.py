@@ -1,9 +1,11 @@
 """The page of measurements: what the benchmarks' own notes say, with charts drawn from the same figures."""
 
 import json
+import math
 import re
 from html import escape
 from pathlib import Path
+from statistics import fmean
 from typing import Final
 
 from docs_build.markdown import row, table
@@ -13,6 +15,7 @@ _ROOT: Final = Path(__file__).parents[1]
 NOTES: Final = _ROOT / "benchmarks" / "README.md"
 LATENCY: Final = _ROOT / "docs" / "pictures" / "latency.json"
 _TPCH: Final = "## TPC-H scale 1, all subjects in one run"
+_AREAS: Final = "## Everyday SQL by area"
 _CHART_WIDTH, _BAR = 720, 20
 _PAGE: Final = """# Performance
 
@@ -35,6 +38,13 @@ Wall time on two cores, in milliseconds, the geometric mean of the 22 queries:
 
 {chart}
 
+### Everyday SQL by area
+
+Rows per second of processor time, as a ratio to DuckDB's with one thread, and to Spark's where DuckDB
+lacks the functions (`benchmarks.areas`).
+[All cases, and why some are slow](#everyday-sql-by-area-november-2026).
+
+{areas}
 The rest of this page are the notes of all measurements; a section's figures are those of its own run.
 
 {notes}"""
@@ -50,6 +60,7 @@ def page() -> str:
     return _PAGE.format(
         latency=_latency(),
         chart=chart(geometric_means(notes)),
+        areas=_areas(notes),
         notes=notes[notes.index("\n## ") + 1 :],
     )
 
@@ -76,6 +87,28 @@ def geometric_means(notes: str) -> dict[str, float]:
     names = [head.split()[0] for head in heads[1].split("|")]
     values = [float(cell.strip(" *").split(" / ")[0]) for cell in means[1].split("|")]
     return dict(zip(names, values, strict=True))
+
+
+def _areas(notes: str) -> str:
+    ratios = area_ratios(notes)
+    rows = (
+        row(area, str(len(found)), f"{math.exp(fmean(map(math.log, found))):.2f}", f"{min(found):.2f}")
+        for area, found in ratios.items()
+    )
+    return table(("area", "cases", "ratio, geometric mean", "the lowest"), rows)
+
+
+def area_ratios(notes: str) -> dict[str, list[float]]:
+    """The ratios to the peer of the cases of each area of SQL, from the table in the notes. Raises ValueError
+    if the notes have no such table."""
+    section = notes[notes.index(_AREAS) :]
+    section = section[: section.find("\n## ")]
+    found: dict[str, list[float]] = {}
+    for area, ratio in re.findall(r"^\| (\w+) \|.*\| ([0-9.]+) \|$", section, re.MULTILINE):
+        found.setdefault(area, []).append(float(ratio))
+    if not found:
+        raise ValueError(f"the notes have no table below {_AREAS!r}")
+    return found
 
 
 def chart(values: dict[str, float]) -> str:
