@@ -25,6 +25,7 @@ from sqlfront_planner.logical import (
     SetKind,
 )
 from sqlfront_planner.nullability.expressions import ReadNulls, nulls_of
+from sqlfront_planner.nullability.functions import TOP_ITEMS
 from sqlfront_planner.nullability.nulls import Nulls, everywhere, inner_types, nowhere
 from sqlfront_planner.recursion import LevelRows, LogicalRecursion
 from sqlfront_planner.shared_rows import SharedRows
@@ -38,9 +39,6 @@ _COUNTS = frozenset(
         "count",
         "count_if",
         "approx_count_distinct",
-        "approx_top_k",
-        "approx_top_k_accumulate",
-        "approx_top_k_combine",
         "schema_of_variant_agg",
         "grouping_id",
         "grouping",
@@ -58,6 +56,13 @@ _COUNTS = frozenset(
     | {f"kll_{made}_{kind}" for made in ("sketch_agg", "merge_agg") for kind in ("bigint", "double", "float")}
 )
 _LISTS = frozenset({"collect_list", "collect_set", "array_agg"})
+#: The most frequent items, and states of them, of which the third field is null.
+_STATE = Nulls(False, (Nulls(False), Nulls(False), Nulls(True), Nulls(False)))
+_TOP_K = {
+    "approx_top_k": TOP_ITEMS,
+    "approx_top_k_accumulate": _STATE,
+    "approx_top_k_combine": _STATE,
+}
 #: Aggregate functions whose lists have no nulls.
 _QUANTILES = frozenset({"approx_percentile", "percentile_approx", "percentile"})
 #: Window functions that never give null.
@@ -179,6 +184,8 @@ def _joined(kind: JoinKind, inputs: Sequence[Sequence[Nulls]]) -> Sequence[Nulls
 def _aggregate(call: AggregateCall, scope: ReadNulls) -> Nulls:
     if call.function in _COUNTS:
         return Nulls(False)
+    if call.function in _TOP_K:
+        return _TOP_K[call.function]
     if call.function in _LISTS:
         inside = nulls_of(call.arguments[0], scope)
         return Nulls(False, (Nulls(False, inside.parts),))
@@ -194,6 +201,8 @@ def _aggregate(call: AggregateCall, scope: ReadNulls) -> Nulls:
 def _window(call: WindowCall, scope: ReadNulls) -> Nulls:
     if call.function in _RANKS or call.function in _COUNTS:
         return Nulls(False)
+    if call.function in _TOP_K:
+        return _TOP_K[call.function]
     if call.function in ("lag", "lead") and len(call.arguments) > 2:
         return nulls_of(call.arguments[0], scope) | nulls_of(call.arguments[2], scope)
     if call.function in _LISTS:

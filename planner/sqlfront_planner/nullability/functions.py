@@ -290,7 +290,14 @@ _TIMES_OF: Final = (
     "try_to_date",
     "try_to_timestamp",
 )
+#: The most frequent items: a list of items, which may be null, with their counts.
+TOP_ITEMS: Final = Nulls(False, (Nulls(False, (Nulls(True), Nulls(False))),))
+#: Words of sentences, for a text that may be null.
+_WORDS: Final = Nulls(True, (Nulls(False, (Nulls(False),)),))
+
 _RULES: Final[dict[str, Rule]] = {
+    "approx_top_k_estimate": lambda function, arguments: TOP_ITEMS,
+    "sentences": lambda function, arguments: _WORDS,
     **dict.fromkeys(("window", "session_window"), _window),
     "sliding windows": _windows,
     "entries of a variant": _variant_entries,
