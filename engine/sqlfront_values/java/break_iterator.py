@@ -159,8 +159,14 @@ def sentences(text: str) -> Iterator[str]:
 
 def _sentence_end(text: str, start: int) -> int:
     """Return the end of the sentence that begins at ``start``."""
-    state, known, open_end = _State.TEXT, start + 1, 0
-    for place in range(start, len(text)):
+    state, known, open_end, place = _State.TEXT, start + 1, 0, start
+    while place < len(text):
+        if state is _State.TEXT:
+            match = _ending().search(text, place)
+            if match is None:
+                return len(text)
+            place = match.start()
+            known = max(known, place)
         kind = _kind(text[place])
         if kind is not _Kind.MARK:
             rules, other = _RULES[state]
@@ -177,7 +183,15 @@ def _sentence_end(text: str, start: int) -> int:
             known = place + 1
         elif state in _OPEN_ENDS:
             open_end = place + 1
+        place += 1
     return len(text) if open_end == len(text) else known
+
+
+@lru_cache(maxsize=1)
+def _ending() -> "regex.Pattern[str]":
+    """Return the pattern of the characters at which a text goes over into another state."""
+    ends = (character for character, kind in _KINDS.items() if kind in _RULES[_State.TEXT][0])
+    return regex.compile(f"[{regex.escape(''.join(ends))}]")
 
 
 def _behind_marks(text: str, place: int) -> int:
