@@ -9,6 +9,7 @@ from typing import Final
 import pyarrow as pa
 
 from sqlfront_values import room
+from sqlfront_values.arrow import arrays
 from sqlfront_values.arrow.forms import Datum, is_scalar
 from sqlfront_values.types import DATE, TIMESTAMP
 from sqlfront_values.zones.names import zone_of
@@ -29,7 +30,7 @@ def with_words(convert: Callable[[Datum], Datum], target: pa.DataType, zone: str
         if is_scalar(text) and text.is_valid:
             value = _value(str(text.as_py()).strip(), target, zone_of(zone))
             if value is not None:
-                return pa.scalar(value, target)
+                return arrays.scalar(value, target)
         return convert(text)
 
     return run

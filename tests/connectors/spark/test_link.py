@@ -265,14 +265,14 @@ def test_a_name_of_nothing_is_none(link: SparkLink) -> None:
 
 
 def test_a_type_that_is_none_of_ours_says_so(link: SparkLink) -> None:
-    link.spark.sql("SELECT TIME'12:00:00' AS j").createTempView("times")
+    link.spark.sql("SELECT make_interval(1) AS j").createTempView("lengths")
     try:
-        with pytest.raises(NotSupportedError, match=r"`j` has Spark's type time"):
-            SparkTable("times", link, lambda: link.table(["times"]), reference="times")
-        with pytest.raises(NotSupportedError, match=r"`j` has Spark's type time"):
-            _ = link.run("SELECT * FROM times").schema
+        with pytest.raises(NotSupportedError, match=r"`j` has Spark's type interval"):
+            SparkTable("lengths", link, lambda: link.table(["lengths"]), reference="lengths")
+        with pytest.raises(NotSupportedError, match=r"`j` has Spark's type interval"):
+            _ = link.run("SELECT * FROM lengths").schema
     finally:
-        link.spark.catalog.dropTempView("times")
+        link.spark.catalog.dropTempView("lengths")
 
 
 def test_describing_runs_nothing(link: SparkLink) -> None:
