@@ -59,7 +59,7 @@ _STRING_ID: Final = STRING.id
 #: Functions of which only the first operand's null decides the result.
 _FIRST_ENDS: Final = frozenset(
     {"array_append", "array_contains", "array_insert", "element_at", "elt", "format_string", "get"}
-    | {"get_item", "get_value", "try_element_at"}
+    | {"get_item", "get_value", "levenshtein", "try_element_at"}
 )
 _CONCATENATIONS: Final = frozenset({"concat", "concat_op"})
 #: The types whose casts read words, such as ``today``, if they are constants.
