@@ -3,8 +3,8 @@
 The hash is Spark's ``Murmur3Hash`` with seed 42 (x86 32-bit murmur3, but the bytes after the last complete
 word are mixed one at a time). The columns of a compound key are chained: the hash of a column is the seed of
 the next column. A null leaves the seed unchanged, -0.0 hashes as 0.0, all NaNs hash alike. Tinyint, smallint,
-int, date and boolean hash as int; bigint, timestamps, day-time intervals and decimals of up to 18 digits as
-long; other decimals as the bytes of their unscaled number.
+int, date and boolean hash as int; bigint, times, timestamps, day-time intervals and decimals of up to 18
+digits as long; other decimals as the bytes of their unscaled number.
 
 There are two implementations: :func:`hash_columns` over Arrow arrays in physical form, vectorised in numpy (5
 to 70 ns a value), and :func:`key_hasher` for single keys in plain Python (about 1 us a bigint).

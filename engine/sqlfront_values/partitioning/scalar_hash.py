@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from sqlfront_values.arrow.arrays import field_keys
 from sqlfront_values.errors import NotSupportedError
-from sqlfront_values.types import MAX_SHORT_PRECISION, ddl, is_interval, logical, physical
+from sqlfront_values.types import MAX_SHORT_PRECISION, ddl, is_interval, is_time, logical, physical
 
 #: The seed of Spark's hash partitioning.
 SEED: Final = 42
@@ -65,7 +65,7 @@ def value_hasher(data_type: pa.DataType) -> ValueHasher:
     """Return the function that computes from a non-null Python value of the type and a seed the value's hash,
     which is the seed for the next value. Seed and hash are unsigned 32-bit numbers. Raises NotSupportedError
     for maps."""
-    data_type = physical(data_type) if is_interval(data_type) else logical(data_type)
+    data_type = physical(data_type) if is_interval(data_type) or is_time(data_type) else logical(data_type)
     simple = _HASHERS.get(data_type)
     if simple is not None:
         return simple

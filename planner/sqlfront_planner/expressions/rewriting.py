@@ -1,7 +1,7 @@
 """Helpers of the rules: rewriting of expressions over one row as expressions over another row, and properties
 of expressions."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from itertools import islice
 from operator import is_not
@@ -50,6 +50,8 @@ COMPARISONS: Final = frozenset({"equal", "not_equal", "less", "less_equal", "gre
 _COMPARED: Final = 8
 #: Types of literals' values that can be hashed.
 _HASHED: Final = (int, str, bytes, float, Decimal)
+#: Functions that give no value but an error.
+_RAISING: Final = frozenset({"raise_error", "null in a required column"})
 
 #: The equivalent comparison with swapped operands.
 MIRRORED: Final = {
@@ -148,14 +150,27 @@ def _resemblance(expression: Expr) -> object:
 def is_deterministic(expression: Expr) -> bool:
     """Return whether the expression's value depends on the row only, so that the value may be computed at
     another place of the plan, several times, or not at all."""
+    return all(map(_is_deterministic_itself, _calls(expression)))
+
+
+def is_random(expression: Expr) -> bool:
+    """Return whether the expression's value may differ between two evaluations for the same row, which Spark
+    calls non-deterministic. A call that only raises an error stays at its place of the plan as well, but is
+    not random."""
+    return any(
+        call.function not in _RAISING and not _is_deterministic_itself(call) for call in _calls(expression)
+    )
+
+
+def _calls(expression: Expr) -> Iterator[Call]:
+    """Yield the calls in an expression, those in the bodies of lambdas included."""
     items = [expression]
     for item in items:  # grows
-        if isinstance(item, Call) and not _is_deterministic_itself(item):
-            return False
+        if isinstance(item, Call):
+            yield item
         items += item.children()
         if isinstance(item, HigherOrder):
             items += [function.body for function in item.lambdas]
-    return True
 
 
 def _is_deterministic_itself(call: Call) -> bool:

@@ -20,7 +20,7 @@ from sqlfront_engine.generators import Generator
 from sqlfront_engine.join_kinds import JoinKind
 from sqlfront_engine.row_actions import RowAction
 from sqlfront_planner.binder.names.shown_names import quoted, unknown_column
-from sqlfront_planner.expressions.rewriting import is_deterministic, shift
+from sqlfront_planner.expressions.rewriting import is_random, shift
 from sqlfront_planner.logical import (
     LogicalFilter,
     LogicalGenerate,
@@ -160,7 +160,7 @@ class _Items:
         taken, self._pairs = self._pairs[:count], self._pairs[count:]
         found = [self._moved(item) for _, item in taken]
         for item in found:
-            if not is_deterministic(item):
+            if is_random(item):
                 raise spark_error(
                     "INVALID_NON_DETERMINISTIC_EXPRESSIONS",
                     "The operator MergeIntoTable expects a deterministic expression.",

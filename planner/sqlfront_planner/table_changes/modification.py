@@ -10,7 +10,7 @@ import pyarrow as pa
 from msgspec import structs
 
 from sqlfront_connectors.base import Table
-from sqlfront_planner.expressions.rewriting import is_deterministic
+from sqlfront_planner.expressions.rewriting import is_random
 from sqlfront_planner.logical import LogicalFilter, LogicalPlan, LogicalProject, LogicalScan
 from sqlfront_planner.table_changes.assignments import assigned_columns, updated_row
 from sqlfront_values.errors import InternalError, OperationalError, ProgrammingError, spark_error
@@ -146,7 +146,7 @@ def _with_condition(bound: LogicalPlan, schema: pa.Schema) -> LogicalProject:
             f'Filter expression "{bound.names[-1]}" of type "{sql_name(condition.type)}" is not a boolean.',
             condition="DATATYPE_MISMATCH.FILTER_NOT_BOOLEAN",
         )
-    if not all(map(is_deterministic, bound.expressions)):
+    if any(map(is_random, bound.expressions)):
         raise spark_error(
             "INVALID_NON_DETERMINISTIC_EXPRESSIONS",
             "The operator expects a deterministic expression, but the actual expression is"

@@ -47,7 +47,6 @@ def test_whether_nulls_are_possible_is_not_told() -> None:
 @pytest.mark.parametrize(
     "data_type",
     [
-        t.TimeType(6),
         t.CalendarIntervalType(),
         t.StringType("UTF8_LCASE"),
         t.CharType(3),

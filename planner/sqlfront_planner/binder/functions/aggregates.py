@@ -14,7 +14,7 @@ from sqlfront_planner.binder.expressions.expression_binder import Clause, Expres
 from sqlfront_planner.binder.functions import aggregate_bounds, ordered_sets, sketch_calls
 from sqlfront_planner.binder.scope import columns_of_star
 from sqlfront_planner.binder.trees.handlers import failure, handles, refuse_unknown, unsupported
-from sqlfront_planner.expressions.rewriting import is_deterministic
+from sqlfront_planner.expressions.rewriting import is_random
 from sqlfront_planner.logical import OuterColumn
 from sqlfront_planner.types import DATETIMES, argument_name, is_orderable
 from sqlfront_values import types
@@ -132,7 +132,7 @@ def bind_aggregate(
     if condition is not None:
         kept = filter_condition(inner, condition)
         call = AggregateCall(call.function, call.arguments, call.type, call.distinct, kept)
-    if not all(map(is_deterministic, call.arguments)):
+    if any(map(is_random, call.arguments)):
         raise failure(
             "AGGREGATE_FUNCTION_WITH_NONDETERMINISTIC_EXPRESSION",
             f'Non-deterministic expression "{binder.name(node)}" should not appear in the arguments of an'
@@ -154,7 +154,7 @@ def filter_condition(binder: ExpressionBinder, node: exp.Expr) -> Expr:
             "expression of the BOOLEAN type.",
             node,
         )
-    if not is_deterministic(condition):
+    if is_random(condition):
         raise failure(
             "INVALID_AGGREGATE_FILTER.NON_DETERMINISTIC",
             f'The FILTER expression "{binder.name(node)}" in an aggregate function is invalid. Expected a'

@@ -92,7 +92,7 @@ FUNCTIONS: Final[tuple[AggregateFunction, ...]] = (
         optional=2,
         constants=(1, 2),
         shown_defaults=("5", "10000"),
-        example=(f"SELECT approx_top_k(x, 1) {_VALUES}", "[{'item': 2, 'count': 2}]"),
+        example=(f"SELECT approx_top_k(x, 1) {_VALUES}", "[Row(item=2, count=2)]"),
     ),
     AggregateFunction(
         "approx_top_k_accumulate",
