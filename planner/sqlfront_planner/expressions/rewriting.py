@@ -51,7 +51,7 @@ _COMPARED: Final = 8
 #: Types of literals' values that can be hashed.
 _HASHED: Final = (int, str, bytes, float, Decimal)
 #: Functions that give no value but an error.
-_RAISING: Final = frozenset({"raise_error", "null in a required column"})
+_RAISING: Final = frozenset({"assert_true", "raise_error", "null in a required column"})
 
 #: The equivalent comparison with swapped operands.
 MIRRORED: Final = {
