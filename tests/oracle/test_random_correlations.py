@@ -15,7 +15,7 @@ SPARKS_FAULT = "INTERNAL_ERROR"
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("first", sampled(range(0, 400, BATCH), 3))
+@pytest.mark.parametrize("first", sampled(range(0, 400, BATCH), 7))
 def test_correlated_rows_are_sparks(spark: SparkOracle, first: int) -> None:
     spark.begin_file()
     with Subject() as subject:

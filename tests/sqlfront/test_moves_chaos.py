@@ -105,7 +105,7 @@ RUN, BATCHES = SimulatedSession.run, MoveStep.batches
         (CopyShare, "_without_deleted", deleted_rows_kept, 0),
         (move_processors, "_copied", copied_as_one, 0),
         (SimulatedSession, "run", published_after_the_first_report_of_a_move, 0),
-        (MoveStep, "batches", to_one_owner, 26),
+        pytest.param(MoveStep, "batches", to_one_owner, 26, marks=pytest.mark.soak),
         (MovedVersion, "_placement", all_at_present_owners, 0),
         (handover, "_holders", without_holders, 23),
     ],

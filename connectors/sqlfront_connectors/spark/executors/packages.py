@@ -42,7 +42,7 @@ def archive() -> bytes:
     >>> "sqlfront_engine/dag.py" in names and "sqlfront_engine/dag.pyc" in names
     True
     >>> [name.rpartition("/")[2] for name in names if name.endswith(".jsonl")]
-    ['hyperloglog_tables.jsonl']
+    ['hyperloglog_tables.jsonl', 'zone_names.jsonl']
     """
     made = io.BytesIO()
     with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as file:
