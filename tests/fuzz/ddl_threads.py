@@ -38,8 +38,10 @@ SPREAD_FORMATS: Final = (
 )
 _INSERTERS, _READERS, _CHANGERS = 2, 3, 2
 _RELATIONS: Final = ("t", "u", "kept", "passing", "deep")
-#: The conditions of names that are gone or taken, and of tables whose rows can't be changed in place.
+#: The conditions of names that are gone or taken, of copies, whose rows can't be changed, and of files that
+#: UPDATE or DELETE has replaced before they were read.
 _EXPECTED: Final = (
+    "FAILED_READ_FILE.FILE_NOT_EXIST",
     "UNSUPPORTED_FEATURE.TABLE_OPERATION",
     "TABLE_OR_VIEW_NOT_FOUND",
     "TABLE_OR_VIEW_ALREADY_EXISTS",

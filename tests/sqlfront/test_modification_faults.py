@@ -142,6 +142,13 @@ class Town:
         """What ``n`` is for each of the sessions; what is gone for those who are told that."""
         return {self._value(each, table) for each in (self.connection, *self.readers.sessions)}
 
+    def agreed(self) -> object:
+        """What ``n`` is, once it is the same for all sessions: a change whose client is killed while it is
+        published may come to one session before the others."""
+        until(lambda: len(self.values()) == 1)
+        (value,) = self.values()
+        return value
+
     def _value(self, session: sqlfront.Connection, table: str) -> object:
         while True:
             try:
@@ -317,7 +324,8 @@ def killed(town: Town, step: str, statement: str) -> None:
         client.begin(statement)
         stop.reached()
         client.kill()
-    [after] = town.values()
+    after = town.agreed()
+    assert isinstance(after, int)
     town.connection.execute(UPDATE)
 
     if step == "put":  # what was sent may have come to the keeper or not
